@@ -1,0 +1,79 @@
+// The clocks of one attempt (milliseconds): headers, first output, idle, progress, and a floor on bytes per second. One timer serves them all.
+import type { AttemptClocks } from "../schemas/plan.ts";
+
+export type ClockFailure = "timeout_headers" | "timeout_ttft" | "timeout_idle" | "timeout_progress";
+
+/** Window over which `minBytesPerSecond` is averaged. */
+const FLOOR_WINDOW_MS = 30_000;
+
+export interface AttemptClock {
+  headers(): void;
+  bytes(count: number): void;
+  /** Something was read that is more than a keep-alive. */
+  event(output: boolean): void;
+  stop(): void;
+}
+
+/** Starts at once. `onExpiry` runs at most once. */
+export function attemptClock(
+  clocks: AttemptClocks,
+  now: () => number,
+  onExpiry: (failure: ClockFailure, floor?: number) => void,
+): AttemptClock {
+  const startedAt = now();
+  let phase: "headers" | "first" | "output" = "headers";
+  let lastByte = startedAt;
+  let lastEvent = startedAt;
+  let windowStart = startedAt;
+  let windowBytes = 0;
+  let timer: number | null = null;
+
+  const deadlines = (): { at: number; failure: ClockFailure }[] => {
+    if (phase === "headers") return [{ at: startedAt + clocks.headersMs, failure: "timeout_headers" }];
+    const running: { at: number; failure: ClockFailure }[] = [
+      { at: lastByte + clocks.idleMs, failure: "timeout_idle" },
+      { at: lastEvent + clocks.progressMs, failure: "timeout_progress" },
+    ];
+    if (phase === "first") running.push({ at: startedAt + clocks.firstOutputMs, failure: "timeout_ttft" });
+    return running;
+  };
+
+  const check = (): void => {
+    const time = now();
+    const due = deadlines().toSorted((left, right) => left.at - right.at);
+    const expired = due.find(({ at }) => at <= time);
+    if (expired !== undefined) return onExpiry(expired.failure);
+    if (phase !== "headers" && clocks.minBytesPerSecond > 0 && time - windowStart >= FLOOR_WINDOW_MS) {
+      const rate = (windowBytes * 1000) / (time - windowStart);
+      if (rate < clocks.minBytesPerSecond) return onExpiry("timeout_progress", rate);
+      windowStart = time;
+      windowBytes = 0;
+    }
+    const floorAt = clocks.minBytesPerSecond > 0 ? windowStart + FLOOR_WINDOW_MS : Number.POSITIVE_INFINITY;
+    timer = setTimeout(check, Math.max(1, Math.min(due[0]?.at ?? floorAt, floorAt) - time));
+  };
+  check();
+
+  const rearm = (): void => {
+    clearTimeout(timer);
+    check();
+  };
+
+  return {
+    headers() {
+      phase = "first";
+      lastByte = lastEvent = windowStart = now();
+      rearm();
+    },
+    // Bytes and events only push deadlines out, so the timer finds the new ones when it fires.
+    bytes(count) {
+      lastByte = now();
+      windowBytes += count;
+    },
+    event(output) {
+      lastEvent = now();
+      if (output) phase = "output";
+    },
+    stop: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,152 @@
+// One attempt at one target: the request, the read loop, its clocks. Reports provider events and exactly one verdict; decides nothing about the run.
+import type { Failure, FailureClass } from "../schemas/failure.ts";
+import type { PlannedTarget } from "../schemas/plan.ts";
+import type { ProviderEvent, Verdict } from "../schemas/provider.ts";
+import type { StartRequest } from "../schemas/run.ts";
+import type { Adapter } from "../src/providers/provider.ts";
+import { attemptClock } from "./attempt-clock.ts";
+
+/** UTF-16 units of one wire event. */
+const MAX_EVENT = 16 * 1024 * 1024;
+/** Bytes of an error answer that are read to class it. */
+const MAX_ERROR_BYTES = 65_536;
+/** Milliseconds to wait for usage after the answer is over. */
+const USAGE_WAIT_MS = 5000;
+
+export interface AttemptOptions {
+  adapter: Adapter;
+  planned: PlannedTarget;
+  request: StartRequest;
+  key: string | undefined;
+  /** The last event of the last call is the verdict. */
+  emit(events: ProviderEvent[]): void;
+  now(): number;
+}
+
+export interface Attempt {
+  /** Closes the provider's socket. The verdict, if still due, is `aborted`. */
+  abort(): void;
+}
+
+export function startAttempt(options: AttemptOptions): Attempt {
+  const { adapter, planned, emit, now } = options;
+  const abort = new AbortController();
+  const stage = adapter.reader({ maxEvent: MAX_EVENT });
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let ended = false;
+  let usageTimer: number | null = null;
+
+  const end = (events: ProviderEvent[]): void => {
+    if (ended) return;
+    ended = true;
+    clock.stop();
+    clearTimeout(usageTimer);
+    // Aborting covers the phase before headers, cancelling the reader the one after.
+    abort.abort();
+    reader?.cancel().catch(() => undefined);
+    emit(events);
+  };
+  const fail = (failure: Failure): void => end([{ type: "verdict", verdict: "failed", failure }]);
+
+  const clock = attemptClock(planned.clocks, now, (failureClass, floor) => {
+    fail({ failureClass, message: clockMessages[failureClass] ?? "", ...(floor !== undefined && { floor }) });
+  });
+
+  const deliver = (events: ProviderEvent[]): void => {
+    if (ended || events.length === 0) return;
+    const last = events.at(-1);
+    if (last?.type === "verdict") return end(events);
+    clock.event(events.some(isOutput));
+    emit(events);
+    if (usageTimer === null && events.some(({ type }) => type === "finishing")) {
+      usageTimer = setTimeout(() => end(stage.end()), USAGE_WAIT_MS);
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    const built = adapter.request(options.request, planned.target, options.key);
+    deliver(built.unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
+    const response = await (adapter.respond?.(built, planned.target, abort.signal) ??
+      fetch(built.url, {
+        method: "POST",
+        headers: built.headers,
+        body: built.body,
+        redirect: "manual",
+        signal: abort.signal,
+      }));
+    if (ended) {
+      await response.body?.cancel();
+      return;
+    }
+    clock.headers();
+    reader = response.body?.getReader();
+    const start = response.ok ? await firstBytes(reader, adapter, clock.bytes) : { usable: false, bytes: [] };
+    if (!start.usable) {
+      const body = await errorBody(reader, start.bytes, clock.bytes);
+      if (ended) return;
+      return fail(adapter.failure({ status: response.status, headers: response.headers, body, now: now() }));
+    }
+    for (const bytes of start.bytes) deliver(stage.feed(bytes));
+    while (!ended && reader !== undefined) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      clock.bytes(value.byteLength);
+      deliver(stage.feed(value));
+    }
+    if (!ended) end(stage.end());
+  };
+
+  run().catch(() => {
+    // The runtime's message may hold hosts and paths, and cannot tell causes apart: only the phase counts.
+    const failureClass = reader === undefined ? "connect" : "reset";
+    fail({ failureClass, message: clockMessages[failureClass] ?? "" });
+  });
+
+  return {
+    abort: () => end([{ type: "verdict", verdict: "aborted" } satisfies Verdict]),
+  };
+}
+
+const clockMessages: Partial<Record<FailureClass, string>> = {
+  connect: "The provider could not be reached.",
+  reset: "The provider's connection broke.",
+  timeout_headers: "The provider sent no response headers in time.",
+  timeout_ttft: "The provider showed no output in time.",
+  timeout_idle: "The provider fell silent.",
+  timeout_progress: "The provider's stream made no progress.",
+};
+
+const isOutput = ({ type }: ProviderEvent): boolean =>
+  type === "text" || type === "snapshot" || type === "reasoning" || type === "tool_call" || type === "tool_call_delta";
+
+type Reader = ReadableStreamDefaultReader<Uint8Array> | undefined;
+
+/** Reads until the body shows its first character: a page or a JSON answer must not pass for a stream. */
+async function firstBytes(reader: Reader, adapter: Adapter, count: (bytes: number) => void) {
+  const bytes: Uint8Array[] = [];
+  for (let read = await reader?.read(); read !== undefined && !read.done; read = await reader?.read()) {
+    count(read.value.byteLength);
+    bytes.push(read.value);
+    const text = new TextDecoder().decode(read.value).trimStart();
+    if (text !== "") return { usable: adapter.starts(text.charAt(0)), bytes };
+    if (bytes.length > 1000) break;
+  }
+  // An empty body is the adapter's to judge: it is a stream that ended before it began.
+  return { usable: true, bytes };
+}
+
+async function errorBody(reader: Reader, first: readonly Uint8Array[], count: (bytes: number) => void): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = first.map((bytes) => decoder.decode(bytes, { stream: true })).join("");
+  try {
+    while (text.length < MAX_ERROR_BYTES) {
+      const read = await reader?.read();
+      if (read === undefined || read.done) break;
+      count(read.value.byteLength);
+      text += decoder.decode(read.value, { stream: true });
+    }
+  } catch {
+    // A broken error body still leaves its status and headers to class.
+  }
+  return text.slice(0, MAX_ERROR_BYTES);
+}

@@ -1,0 +1,52 @@
+// How a run looks from outside: its handle, its state, and where a new reader starts. Reads only.
+import type { AttachQuery } from "../schemas/attach.ts";
+import type { LogEntry } from "../schemas/event.ts";
+import type { Cost, RunHandle, RunStateView } from "../schemas/run.ts";
+import { provenanceOf, totalUsage } from "../src/run/outcome.ts";
+import type { RunState } from "../src/run/state.ts";
+import type { RunRow } from "./run-log-store.ts";
+
+export function handleOf({ plan, startedAt }: RunRow): RunHandle {
+  const providerId = plan.chain[0]?.id;
+  return { schemaVersion: "1.0", runId: plan.runId, startedAt, ...(providerId !== undefined && { providerId }) };
+}
+
+/** `durable` is the fold of what readers may see; a swept run has only its outcome left. */
+export function stateOf(row: RunRow, durable: RunState, lastSequence: number, cost: Cost): RunStateView {
+  const { outcome } = durable;
+  const provenance = outcome?.provenance ?? provenanceOf(durable);
+  const attempts = provenance?.attempts ?? [];
+  const usage = outcome?.usage ?? totalUsage(durable.attempts);
+  return {
+    schemaVersion: "1.0",
+    runId: row.plan.runId,
+    status: outcome?.outcome ?? "running",
+    startedAt: row.startedAt,
+    lastSequence,
+    attempts,
+    steps: new Set(attempts.map(({ step }) => step)).size,
+    ...(usage !== undefined && { usage }),
+    ...(provenance !== undefined && { provenance }),
+    recoveries: row.recoveries,
+    cost,
+    ...(row.plan.metadata !== undefined && { metadata: row.plan.metadata }),
+  };
+}
+
+export interface Position {
+  /** Last sequence the reader counts as seen. */
+  cursor: number;
+  /** Stands for everything up to the cursor. */
+  opening: LogEntry | undefined;
+}
+
+/** The merged state never swallows the terminal: a reader always sees how the run ended. */
+export function positionOf(row: RunRow, durable: RunState, from: AttachQuery["from"], at: number): Position {
+  if (from === "start") return { cursor: -1, opening: undefined };
+  if (from !== "now" && from !== "snapshot") return { cursor: from.after, opening: undefined };
+  const end = row.terminal === undefined ? durable.nextSequence - 1 : row.terminal - 1;
+  if (from === "now" || end < 0) return { cursor: end, opening: undefined };
+  const { text, reasoning } = durable;
+  const payload = JSON.stringify({ text, reasoning, covers: end });
+  return { cursor: end, opening: { sequence: end, at, type: "content_snapshot", payload } };
+}

@@ -1,0 +1,126 @@
+// The canonical log: IndeRun StreamEvent 1.0 (contract a.2) and the additional types of this project. Shapes only.
+import * as v from "valibot";
+import { errorClassSchema, failureClassSchema } from "./failure.ts";
+import { outcomeSchema } from "./outcome.ts";
+import { usageSchema } from "./usage.ts";
+
+const index = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+const contentDelta = v.looseObject({ text: v.string() });
+const contentSnapshot = v.looseObject({
+  /** Replaces the whole text; empty withdraws all of it. */
+  text: v.string(),
+  /** Replaces the reasoning shown, when present. */
+  reasoning: v.optional(v.string()),
+  /** First sequence that a recovery released; readers past it must take this text instead. */
+  releasedFrom: v.optional(index),
+  /** Last sequence that a `from=snapshot` frame stands for. */
+  covers: v.optional(index),
+});
+const lifecycle = v.looseObject({
+  phase: v.picklist(["provider_selected", "started"]),
+  providerId: v.optional(v.string()),
+});
+const toolCall = v.looseObject({
+  toolCallId: v.string(),
+  toolName: v.string(),
+  input: v.optional(v.record(v.string(), v.unknown())),
+  /** The input as JSON text, instead of `input`, when it holds a secret-looking key. */
+  inputJson: v.optional(v.string()),
+  execution: v.picklist(["server", "client"]),
+  confirmation: v.optional(v.literal("required")),
+});
+const toolCallDelta = v.looseObject({
+  toolCallId: v.string(),
+  toolName: v.optional(v.string()),
+  inputText: v.string(),
+});
+const usageReport = v.looseObject({
+  ...usageSchema.entries,
+  attempt: index,
+  estimated: v.optional(v.boolean()),
+});
+const attempt = v.looseObject({
+  attempt: index,
+  step: v.optional(index),
+  targetId: v.string(),
+  phase: v.picklist(["started", "committed", "failed", "superseded"]),
+  errorClass: v.optional(errorClassSchema),
+  failureClass: v.optional(failureClassSchema),
+  httpStatus: v.optional(index),
+  providerCode: v.optional(v.string()),
+  retryAfterMs: v.optional(index),
+  reportedModel: v.optional(v.string()),
+  message: v.optional(v.string()),
+});
+const diagnostic = v.looseObject({ code: v.optional(v.string()) });
+
+/** Payload schema of every event type this version writes. */
+export const payloadSchemas = {
+  content_delta: contentDelta,
+  content_snapshot: contentSnapshot,
+  reasoning_delta: v.looseObject({ text: v.string() }),
+  lifecycle,
+  diagnostic,
+  attempt,
+  usage: usageReport,
+  tool_call: toolCall,
+  tool_call_delta: toolCallDelta,
+  terminal: outcomeSchema,
+};
+export type EventType = keyof typeof payloadSchemas;
+export type Payload<T extends EventType> = v.InferOutput<(typeof payloadSchemas)[T]>;
+
+/** An event before it has a number: what the run machine decides. */
+export type Draft = { [T in EventType]: { type: T; payload: Payload<T> } }[EventType];
+
+/** A numbered entry of the log. `at` is Unix epoch milliseconds; it says nothing about order, `sequence` does. */
+export type LogEvent = Draft & { sequence: number; at: number };
+
+/** A numbered entry with its payload as JSON text: what the log stores and dialects encode without parsing again. */
+export interface LogEntry {
+  sequence: number;
+  at: number;
+  type: string;
+  payload: string;
+}
+
+const envelope = {
+  schemaVersion: v.literal("1.0"),
+  runId: v.pipe(v.string(), v.minLength(1)),
+  sequence: index,
+  timestamp: v.pipe(v.number(), v.minValue(0)),
+};
+const event = <T extends EventType>(type: T) =>
+  v.looseObject({ ...envelope, type: v.literal(type), payload: payloadSchemas[type] });
+
+/** StreamEvent as it travels in the native dialect. */
+export const streamEventSchema = v.variant("type", [
+  event("content_delta"),
+  event("content_snapshot"),
+  event("reasoning_delta"),
+  event("lifecycle"),
+  event("diagnostic"),
+  event("attempt"),
+  event("usage"),
+  event("tool_call"),
+  event("tool_call_delta"),
+  event("terminal"),
+]);
+
+const numbered = <T extends EventType>(type: T) =>
+  v.object({ sequence: index, at: v.number(), type: v.literal(type), payload: payloadSchemas[type] });
+
+/** A log entry with its payload parsed: what a restarted object folds back into its state. */
+export const logEventSchema = v.variant("type", [
+  numbered("content_delta"),
+  numbered("content_snapshot"),
+  numbered("reasoning_delta"),
+  numbered("lifecycle"),
+  numbered("diagnostic"),
+  numbered("attempt"),
+  numbered("usage"),
+  numbered("tool_call"),
+  numbered("tool_call_delta"),
+  numbered("terminal"),
+]);

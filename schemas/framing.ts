@@ -1,0 +1,2 @@
+// How a dialect's frames are put on the wire.
+export type Framing = "sse" | "ndjson";

@@ -1,0 +1,30 @@
+// What an adapter reports while it reads one provider's stream: events, then exactly one verdict.
+import type { Failure } from "./failure.ts";
+import type { StopReason } from "./outcome.ts";
+import type { Usage } from "./usage.ts";
+
+/** Something the user can see. The first one is the attempt's commit point. */
+export type ProviderOutput =
+  | { type: "text"; text: string }
+  | { type: "snapshot"; text: string }
+  | { type: "reasoning"; text: string }
+  | { type: "tool_call_delta"; toolCallId: string; toolName?: string; inputText: string }
+  | { type: "tool_call"; toolCallId: string; toolName: string; input: Record<string, unknown> };
+
+/** Facts about the attempt that show nothing. */
+export type ProviderNote =
+  | { type: "model"; model: string }
+  /** Cumulative for the attempt: a later report replaces an earlier one. */
+  | { type: "usage"; usage: Usage }
+  | { type: "diagnostic"; code: string; parameter?: string }
+  /** The answer is over; only usage or an end marker may follow. */
+  | { type: "finishing" };
+
+/** How an attempt ended. `finalText`, where a provider states it, is checked against the deltas. */
+export type Verdict =
+  | { type: "verdict"; verdict: "complete"; stopReason?: StopReason; finalText?: string }
+  | { type: "verdict"; verdict: "truncated" }
+  | { type: "verdict"; verdict: "failed"; failure: Failure }
+  | { type: "verdict"; verdict: "aborted" };
+
+export type ProviderEvent = ProviderOutput | ProviderNote | Verdict;

@@ -1,0 +1,12 @@
+// The seam of the dialect ring: how log entries become bytes for one kind of client. A dialect keeps no state that the cursor cannot rebuild.
+import type { LogEntry } from "../../schemas/event.ts";
+
+export interface Dialect {
+  contentType: string;
+  /** Glued to the first bytes of a connection. */
+  preamble: string;
+  /** Sent while the reader waits; must read as nothing. */
+  heartbeat: string;
+  /** The frames of one entry; empty when this client is not shown it. Only the last frame carries the id. */
+  encode(runId: string, entry: LogEntry): string;
+}

@@ -1,0 +1,24 @@
+// The native dialect: the log as it stands, as IndeRun StreamEvents, over SSE or NDJSON.
+import type { LogEntry } from "../../schemas/event.ts";
+import { SSE_HEARTBEAT, sseFrame, ssePreamble } from "../wire/sse-writer.ts";
+import type { Dialect } from "./dialect.ts";
+
+/** One StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
+export function streamEventJson(runId: string, { sequence, at, type, payload }: LogEntry): string {
+  return `{"schemaVersion":"1.0","runId":${JSON.stringify(runId)},"sequence":${sequence},"timestamp":${at},"type":${JSON.stringify(type)},"payload":${payload}}`;
+}
+
+export const indeRunSse: Dialect = {
+  contentType: "text/event-stream; charset=utf-8",
+  preamble: ssePreamble(),
+  heartbeat: SSE_HEARTBEAT,
+  encode: (runId, entry) => sseFrame(entry.sequence, streamEventJson(runId, entry)),
+};
+
+export const indeRunNdjson: Dialect = {
+  contentType: "application/x-ndjson",
+  preamble: "",
+  // JSON readers skip white space; without a line end it is no line of its own.
+  heartbeat: " ",
+  encode: (runId, entry) => `${streamEventJson(runId, entry)}\n`,
+};

@@ -1,0 +1,15 @@
+// Bindings and secrets of the Worker and its objects. Provider keys are further secrets, read by the name a target gives.
+declare namespace Cloudflare {
+  interface Env {
+    RUN: DurableObjectNamespace<import("../durable-objects/run-object.ts").RunObject>;
+    TENANT: DurableObjectNamespace<import("../durable-objects/tenant-object.ts").TenantObject>;
+    ASSETS?: Fetcher;
+    /** Replaces holdfast.config.json whole: an object, or its JSON text. */
+    CONFIG?: unknown;
+    /** JSON: hex SHA-256 of a key to its tenant. Without it the Worker is open, on localhost only. */
+    API_KEYS?: string;
+    TICKET_SECRET?: string;
+  }
+}
+
+interface Env extends Cloudflare.Env {}

@@ -1,0 +1,69 @@
+// Reads a JSON body within its limit. Never keeps more than the limit in memory.
+import { parseJson } from "../wire/json.ts";
+import { fieldProblem, found, refused, type Problem, type Result } from "./problem.ts";
+
+/** Bytes that are read and dropped so that a client which is still sending can see the answer. */
+const MAX_DRAIN_BYTES = 16 * 1024 * 1024;
+
+/** `undefined` for an empty body. `limit` in bytes. */
+export async function readJson(request: Request, limit: number): Promise<Result<unknown>> {
+  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (declared > limit) return refused(tooLarge(limit));
+  if (request.body === null || declared === 0) return found(undefined);
+  const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (mediaType !== "application/json") {
+    await request.body.cancel();
+    return refused({
+      code: "unsupported_media_type",
+      message: "The body must be application/json.",
+      issues: [{ path: "header:Content-Type", message: "must be application/json", keyword: "const" }],
+    });
+  }
+  const bytes = await readBytes(request.body, limit);
+  if (bytes === undefined) return refused(tooLarge(limit));
+  if (bytes.byteLength === 0) return found(undefined);
+  const text = decode(bytes);
+  if (text === undefined) return refused(fieldProblem("", "is not UTF-8", "encoding"));
+  const parsed = parseJson(text);
+  if (parsed === undefined) return refused(fieldProblem("", "is not JSON", "json"));
+  return found(parsed.value);
+}
+
+function tooLarge(limit: number): Problem {
+  return {
+    code: "too_large",
+    message: `The body is larger than ${limit} bytes.`,
+    issues: [{ path: "", message: `is larger than ${limit} bytes`, keyword: "maxBytes" }],
+  };
+}
+
+async function readBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | undefined> {
+  const reader = body.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      size += read.value.byteLength;
+      if (size <= limit) parts.push(read.value);
+      else if (size > MAX_DRAIN_BYTES) break;
+    }
+  } finally {
+    await reader.cancel();
+  }
+  if (size > limit) return undefined;
+  const whole = new Uint8Array(size);
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.byteLength;
+  }
+  return whole;
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+// What the server says about itself: routes, health, JSON Schemas and the OpenAPI document, generated from the valibot schemas.
+import { toJsonSchema } from "@valibot/to-json-schema";
+import type * as v from "valibot";
+import type { Config } from "../../schemas/config.ts";
+import { configSchema } from "../../schemas/config.ts";
+import { streamEventSchema } from "../../schemas/event.ts";
+import { outcomeSchema } from "../../schemas/outcome.ts";
+import { indeRunErrorSchema } from "../../schemas/problem.ts";
+import {
+  cancelRequestSchema,
+  runHandleSchema,
+  runStateSchema,
+  startRequestSchema,
+  ticketRequestSchema,
+  ticketSchema,
+} from "../../schemas/run.ts";
+import { planTarget } from "../run/settings.ts";
+import { openApiPaths } from "./openapi-paths.ts";
+
+const published: Record<string, v.GenericSchema> = {
+  StartRequest: startRequestSchema,
+  RunHandle: runHandleSchema,
+  RunState: runStateSchema,
+  StreamEvent: streamEventSchema,
+  StreamTerminalOutcome: outcomeSchema,
+  IndeRunError: indeRunErrorSchema,
+  CancelRequest: cancelRequestSchema,
+  TicketRequest: ticketRequestSchema,
+  Ticket: ticketSchema,
+  Config: configSchema,
+};
+
+/** Rules between fields that the shapes cannot say. */
+const additions: Record<string, Record<string, unknown>> = {
+  StartRequest: { anyOf: [{ required: ["prompt"] }, { required: ["messages"] }] },
+};
+
+export const schemaNames = Object.keys(published);
+
+/** JSON Schema (draft 2020-12) of one published shape; `undefined` for another name. */
+export function jsonSchema(name: string): Record<string, unknown> | undefined {
+  const schema = Object.hasOwn(published, name) ? published[name] : undefined;
+  if (schema === undefined) return undefined;
+  return {
+    ...toJsonSchema(schema, { target: "draft-2020-12", typeMode: "input", errorMode: "ignore" }),
+    title: name,
+    ...additions[name],
+  };
+}
+
+export function openApi(origin: string): Record<string, unknown> {
+  const schemas: Record<string, unknown> = {};
+  for (const name of schemaNames) {
+    const { $schema: _draft, ...schema } = jsonSchema(name) ?? {};
+    schemas[name] = schema;
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Holdfast",
+      version: "1.0.0",
+      description: "AI streams that survive disconnects, restarts and dead providers: every run numbered, kept and resumable.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: origin }],
+    security: [{ bearer: [] }, {}],
+    paths: openApiPaths,
+    components: {
+      schemas,
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer" },
+        ticket: { type: "apiKey", in: "query", name: "ticket" },
+      },
+    },
+  };
+}
+
+/** Routes and their targets, without addresses, headers or key names. */
+export function routeList({ targets, routes }: Config) {
+  return {
+    default: "default",
+    routes: Object.entries(routes).map(([id, chain]) => ({
+      id,
+      targets: chain.flatMap((name) =>
+        targets
+          .filter((target) => target.id === name)
+          .map((target) => ({
+            id: target.id,
+            adapter: target.adapter,
+            ...(target.model !== undefined && { model: target.model }),
+            locality: planTarget(target).locality,
+          })),
+      ),
+    })),
+  };
+}

@@ -1,0 +1,152 @@
+// The paths of the OpenAPI document. Shapes are references to the generated schemas; a test holds the list against the router.
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const json = (name: string, description: string) => ({
+  description,
+  content: { "application/json": { schema: ref(name) } },
+});
+const problem = (description: string) => json("IndeRunError", description);
+const body = (name: string, required = true) => ({
+  required,
+  content: { "application/json": { schema: ref(name) } },
+});
+const stream = {
+  description: "The run's events. SSE frames carry `id: sequence` and `data: StreamEvent`; NDJSON one StreamEvent per line.",
+  content: {
+    "text/event-stream": { schema: ref("StreamEvent") },
+    "application/x-ndjson": { schema: ref("StreamEvent") },
+  },
+};
+const parameter = (name: string, where: "path" | "query" | "header", description: string, schema: object = { type: "string" }) => ({
+  name,
+  in: where,
+  required: where === "path",
+  description,
+  schema,
+});
+const runId = parameter("runId", "path", "The run's name.", { type: "string", pattern: "^[A-Za-z0-9._:~-]{1,128}$" });
+const wait = parameter("wait", "query", "Whole seconds to wait for the outcome.", { type: "integer", minimum: 0, maximum: 55 });
+const cursor = [
+  parameter("Last-Event-ID", "header", "Last sequence seen; beats the query.", { type: "integer", minimum: 0 }),
+  parameter("after", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
+  parameter("lastEventId", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
+  parameter("from", "query", "`now`: live only. `snapshot`: one merged event, then live.", { enum: ["now", "snapshot"] }),
+];
+const faults = {
+  400: problem("A field is not valid; details.validationIssues names it."),
+  401: problem("The key or ticket is missing, malformed, forged or expired."),
+  403: problem("The ticket does not allow this, or the server is open on localhost only."),
+  404: problem("There is no such run."),
+};
+
+export const openApiPaths = {
+  "/v1/runs": {
+    post: {
+      operationId: "startRun",
+      summary: "Start a run, or resume the one of the same name",
+      parameters: [
+        parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run."),
+        wait,
+        ...cursor,
+      ],
+      requestBody: body("StartRequest"),
+      responses: {
+        ...faults,
+        200: {
+          description: "The stream, when the Accept header asks for one; the outcome, when `wait` saw the end.",
+          content: { ...stream.content, "application/json": { schema: ref("StreamTerminalOutcome") } },
+        },
+        202: json("RunHandle", "Accepted; Location is the run's event stream."),
+        409: problem("The name is taken by a run with another body or key."),
+        413: problem("The body or the prompt is too large."),
+        415: problem("The body is not application/json."),
+        422: problem("No target of the route may serve the request, or it asks for something unsupported."),
+        429: problem("The tenant has too many active runs."),
+      },
+    },
+  },
+  "/v1/runs/{runId}": {
+    get: {
+      operationId: "readRun",
+      summary: "How the run stands",
+      parameters: [runId],
+      responses: { ...faults, 200: json("RunState", "The state.") },
+    },
+    delete: {
+      operationId: "deleteRun",
+      summary: "Forget the run; a live one is cancelled first",
+      parameters: [runId],
+      responses: { ...faults, 204: { description: "Forgotten; the name is free again." } },
+    },
+  },
+  "/v1/runs/{runId}/events": {
+    get: {
+      operationId: "readEvents",
+      summary: "Attach to the run's events, from the beginning or after a cursor",
+      security: [{ bearer: [] }, { ticket: [] }, {}],
+      parameters: [runId, ...cursor, parameter("dialect", "query", "The stream's dialect.", { enum: ["inderun"] })],
+      responses: {
+        ...faults,
+        200: stream,
+        204: { description: "The terminal was already seen." },
+        410: problem("The events are no longer kept."),
+      },
+    },
+  },
+  "/v1/runs/{runId}/outcome": {
+    get: {
+      operationId: "readOutcome",
+      summary: "How the run ended, byte for byte the terminal event's payload",
+      security: [{ bearer: [] }, { ticket: [] }, {}],
+      parameters: [runId, wait],
+      responses: {
+        ...faults,
+        200: json("StreamTerminalOutcome", "The outcome."),
+        202: json("RunHandle", "Still running."),
+      },
+    },
+  },
+  "/v1/runs/{runId}/cancel": {
+    post: {
+      operationId: "cancelRun",
+      summary: "Cancel the run; a finished one stays as it is",
+      security: [{ bearer: [] }, { ticket: [] }, {}],
+      parameters: [runId],
+      requestBody: body("CancelRequest", false),
+      responses: { ...faults, 200: json("StreamTerminalOutcome", "The standing outcome.") },
+    },
+  },
+  "/v1/tickets": {
+    post: {
+      operationId: "createTicket",
+      summary: "A signed, expiring credential for one run that may stand in a URL",
+      requestBody: body("TicketRequest"),
+      responses: {
+        ...faults,
+        201: json("Ticket", "The ticket."),
+        503: problem("The secret TICKET_SECRET is not set."),
+      },
+    },
+  },
+  "/v1/routes": {
+    get: {
+      operationId: "listRoutes",
+      summary: "The configured routes and their targets",
+      responses: { ...faults, 200: { description: "The routes." } },
+    },
+  },
+  "/healthz": {
+    get: { operationId: "health", summary: "Whether the server is up and configured", responses: { 200: { description: "It is." } } },
+  },
+  "/openapi.json": {
+    get: { operationId: "openApi", summary: "This document", responses: { 200: { description: "OpenAPI 3.1." } } },
+  },
+  "/schemas/{name}": {
+    get: {
+      operationId: "jsonSchema",
+      summary: "One JSON Schema, by name",
+      parameters: [parameter("name", "path", "A schema's name, with or without `.json`.")],
+      responses: { 200: { description: "JSON Schema, draft 2020-12." }, 404: problem("No such schema.") },
+    },
+  },
+};

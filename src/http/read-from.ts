@@ -1,0 +1,46 @@
+// Where a reader wants to start, and in which framing: Last-Event-ID, query, Accept. Pure.
+import type { ReadFrom } from "../../schemas/attach.ts";
+import type { Framing } from "../../schemas/framing.ts";
+import { fieldProblem, found, refused, type Result } from "./problem.ts";
+
+/** Last-Event-ID beats the query: an EventSource comes back to the same URL. An empty cursor counts as none. */
+export function readFrom(request: Request): Result<ReadFrom> {
+  const query = new URL(request.url).searchParams;
+  const cursors: [string, string | null][] = [
+    ["header:Last-Event-ID", request.headers.get("last-event-id")],
+    ["query:after", query.get("after")],
+    ["query:lastEventId", query.get("lastEventId")],
+  ];
+  for (const [path, value] of cursors) {
+    if (value === null || value.trim() === "") continue;
+    const after = parseCursor(value.trim());
+    if (after === undefined) return refused(fieldProblem(path, "must be a whole number, the last sequence seen", "cursor"));
+    return found({ after });
+  }
+  const from = query.get("from");
+  if (from === null || from === "") return found("start");
+  if (from === "now" || from === "snapshot") return found(from);
+  return refused(fieldProblem("query:from", "must be 'now' or 'snapshot'", "enum"));
+}
+
+function parseCursor(text: string): number | undefined {
+  if (!/^(0|[1-9]\d{0,15})$/.test(text)) return undefined;
+  const cursor = Number(text);
+  return Number.isSafeInteger(cursor) ? cursor : undefined;
+}
+
+/** The stream a client asks for, if it asks for one. */
+export function framingOf(request: Request): Framing | undefined {
+  const accept = request.headers.get("accept")?.toLowerCase() ?? "";
+  if (accept.includes("text/event-stream")) return "sse";
+  return accept.includes("application/x-ndjson") ? "ndjson" : undefined;
+}
+
+/** Whole seconds, 0 to 55, as milliseconds; 0 when the parameter is absent. */
+export function waitMs(request: Request): Result<number | undefined> {
+  const value = new URL(request.url).searchParams.get("wait");
+  if (value === null) return found(undefined);
+  const seconds = /^\d{1,2}$/.test(value) ? Number(value) : Number.NaN;
+  if (seconds <= 55) return found(seconds * 1000);
+  return refused(fieldProblem("query:wait", "must be whole seconds from 0 to 55", "range"));
+}

@@ -1,0 +1,102 @@
+// The HTTP surface: which path and method goes where, and what surrounds every answer (configuration, CORS, errors).
+import { Router } from "itty-router";
+import type { Config } from "../../schemas/config.ts";
+import { authorize } from "./authorize.ts";
+import { corsHeaders, preflight } from "./cors.ts";
+import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
+import { problemResponse } from "./problem.ts";
+import {
+  cancelRun,
+  createTicket,
+  deleteRun,
+  readEvents,
+  readOutcome,
+  readState,
+  startRun,
+  type Context,
+} from "./runs.ts";
+import { settingsOf } from "./settings.ts";
+
+type Handler = (context: Context) => Response | Promise<Response>;
+type Methods = Partial<Record<"GET" | "POST" | "DELETE", Handler>>;
+
+/** Every path of the server with its methods; `:runId` and `:name` are parameters. */
+export const surface: Record<string, Methods> = {
+  "/v1/runs": { POST: startRun },
+  "/v1/runs/:runId": { GET: readState, DELETE: deleteRun },
+  "/v1/runs/:runId/events": { GET: readEvents },
+  "/v1/runs/:runId/outcome": { GET: readOutcome },
+  "/v1/runs/:runId/cancel": { POST: cancelRun },
+  "/v1/tickets": { POST: createTicket },
+  "/v1/routes": { GET: listRoutes },
+  "/healthz": { GET: () => publicJson({ status: "ok" }) },
+  "/openapi.json": { GET: ({ request }) => publicJson(openApi(new URL(request.url).origin)) },
+  "/schemas": { GET: () => publicJson({ schemas: schemaNames.map((name) => `/schemas/${name}.json`) }) },
+  "/schemas/:name": { GET: readSchema },
+};
+
+const router = Router();
+for (const [path, methods] of Object.entries(surface)) {
+  router.all(path, (request, env: Env, config: Config, original: Request) =>
+    dispatch(methods, { request: original, env, config, runId: request.params["runId"] ?? request.params["name"] ?? "" }),
+  );
+}
+
+/** Answers one request. Never throws: what goes wrong inside is a 500 that tells nothing. */
+export async function handle(request: Request, env: Env): Promise<Response> {
+  const settings = settingsOf(env);
+  if (!settings.ok) return problemResponse(settings.problem);
+  const config = settings.value;
+  if (request.method === "OPTIONS") return preflight(request, config.cors);
+  const response = await answer(request, env, config);
+  const extra = Object.entries(corsHeaders(request, config.cors));
+  if (extra.length === 0) return response;
+  const wrapped = new Response(response.body, response);
+  for (const [name, value] of extra) wrapped.headers.append(name, value);
+  return wrapped;
+}
+
+async function answer(request: Request, env: Env, config: Config): Promise<Response> {
+  try {
+    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy.
+    const matched: unknown = await router.fetch({ method: request.method, url: request.url }, env, config, request);
+    return matched instanceof Response
+      ? matched
+      : problemResponse({ code: "not_found", message: "There is nothing at this path." });
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+function dispatch(methods: Methods, context: Context): Response | Promise<Response> {
+  const { method } = context.request;
+  const handler = method === "GET" || method === "POST" || method === "DELETE" ? methods[method] : undefined;
+  if (handler !== undefined) return handler(context);
+  const allow = Object.keys(methods).join(", ");
+  return problemResponse({ code: "method_not_allowed", message: `This path takes ${allow}.` }, { allow });
+}
+
+/** A run's object that was reset or is overloaded is worth another try; anything else is our bug. */
+function failed(error: unknown): Response {
+  const remote = typeof error === "object" && error !== null && ("durableObjectReset" in error || "overloaded" in error || "retryable" in error);
+  console.error(JSON.stringify({ type: remote ? "object_unavailable" : "bug", name: error instanceof Error ? error.name : "unknown" }));
+  return problemResponse(
+    remote
+      ? { code: "unavailable", message: "The run's object is restarting; try again.", retryAfterMs: 1000 }
+      : { code: "bug", message: "The server failed to answer." },
+  );
+}
+
+async function listRoutes({ request, env, config }: Context): Promise<Response> {
+  const tenant = await authorize(request, env);
+  return tenant.ok ? publicJson(routeList(config)) : problemResponse(tenant.problem);
+}
+
+function readSchema({ runId: name }: Context): Response {
+  const schema = jsonSchema(name.replace(/\.json$/, ""));
+  return schema === undefined
+    ? problemResponse({ code: "not_found", message: "There is no schema of this name." })
+    : publicJson(schema);
+}
+
+const publicJson = (value: unknown): Response => Response.json(value, { headers: { "cache-control": "no-store" } });

@@ -1,0 +1,116 @@
+// From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
+import type { Config, Target } from "../../schemas/config.ts";
+import type { RunPlan } from "../../schemas/plan.ts";
+import type { StartRequest } from "../../schemas/run.ts";
+import { canonicalJson } from "../run/canonical.ts";
+import { planRoute } from "../run/planner.ts";
+import { checkStartRequest, promptBytes } from "../run/request.ts";
+import { planTarget, totalClock } from "../run/settings.ts";
+import { utf8Length } from "../run/utf8.ts";
+import { toHex } from "../wire/hex.ts";
+import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
+
+/** Bytes of a request as it is stored: one row of the platform holds 2 MB. */
+const MAX_STORED_REQUEST = 1_900_000;
+
+/** Fields whose meaning this version does not implement: refused by name, never ignored. */
+const unsupported: ((request: StartRequest) => string | undefined)[] = [
+  ({ source }) => (source === "push" ? "/source" : undefined),
+  ({ previousRunId }) => (previousRunId === undefined ? undefined : "/previousRunId"),
+  ({ toolResults }) => (toolResults === undefined ? undefined : "/toolResults"),
+  ({ toolDecisions }) => (toolDecisions === undefined ? undefined : "/toolDecisions"),
+  ({ threadId }) => (threadId === undefined ? undefined : "/threadId"),
+  ({ onMidStreamFailure }) => (onMidStreamFailure === "continue" ? "/onMidStreamFailure" : undefined),
+];
+
+export async function planRun(
+  body: unknown,
+  idempotencyKey: string | undefined,
+  tenant: string,
+  { targets, routes, limits }: Config,
+): Promise<Result<RunPlan>> {
+  const checked = checkStartRequest(body);
+  if (!checked.ok) return refused(issuesProblem(checked.issues));
+  const { request } = checked;
+  const text = canonicalJson(request);
+  const tooLarge = sizeProblem(request, text, limits.maxPromptBytes);
+  if (tooLarge !== undefined) return refused(tooLarge);
+  const field = unsupported.map((check) => check(request)).find((path) => path !== undefined);
+  if (field !== undefined) {
+    return refused({ ...fieldProblem(field, "asks for something this version does not support", "unsupported"), code: "capability_mismatch" });
+  }
+  const runId = await nameOf(request, idempotencyKey, tenant);
+  const named = namedTargets(request, targets, routes);
+  if (!named.ok) return named;
+  const plan = planRoute({
+    mode: "stream",
+    offline: false,
+    candidates: named.value.map((target) => ({ ...planTarget(target), streaming: "supported" })),
+    constraints: request.constraints,
+    preferences: request.preferences,
+  });
+  if (!plan.ok) {
+    return refused({
+      code: "capability_mismatch",
+      message: "No target of the route may serve this request.",
+      runId,
+      details: { failureCode: plan.failureCode, rejectedProviders: plan.rejected },
+    });
+  }
+  const chain = plan.chain.flatMap((id) => named.value.filter((target) => target.id === id));
+  return found({
+    runId,
+    tenant,
+    request,
+    requestHash: await sha256(text),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    chain: chain.map((target) => planTarget(target, request.clocks)),
+    totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
+    limits,
+    policies: {
+      onDisconnect: request.onDisconnect ?? "continue",
+      onMidStreamFailure: request.onMidStreamFailure === "retract" ? "retract" : "fail",
+      telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
+    },
+    decision: plan.decision,
+    ...(request.metadata !== undefined && { metadata: request.metadata }),
+  });
+}
+
+function sizeProblem(request: StartRequest, text: string, maxPromptBytes: number): Problem | undefined {
+  const path = request.messages === undefined ? "/prompt" : "/messages";
+  const limit =
+    promptBytes(request) > maxPromptBytes
+      ? maxPromptBytes
+      : utf8Length(text) > MAX_STORED_REQUEST
+        ? MAX_STORED_REQUEST
+        : undefined;
+  if (limit === undefined) return undefined;
+  return { ...fieldProblem(path, `is larger than ${limit} bytes`, "maxBytes"), code: "too_large" };
+}
+
+/** `requestId`, else a name made from the key, else a random one. */
+async function nameOf(request: StartRequest, idempotencyKey: string | undefined, tenant: string): Promise<string> {
+  if (request.requestId !== undefined) return request.requestId;
+  if (idempotencyKey === undefined) return `run_${crypto.randomUUID().replaceAll("-", "")}`;
+  return `run_${(await sha256(`${tenant}\n${idempotencyKey}`)).slice(0, 32)}`;
+}
+
+function namedTargets(request: StartRequest, targets: Target[], routes: Config["routes"]): Result<Target[]> {
+  const route = request.route ?? "default";
+  const ids = request.targets ?? (Object.hasOwn(routes, route) ? routes[route] : undefined);
+  if (ids === undefined) return refused(fieldProblem("/route", "names no configured route", "enum"));
+  const chosen: Target[] = [];
+  for (const [index, id] of ids.entries()) {
+    const target = targets.find((candidate) => candidate.id === id);
+    if (target === undefined) return refused(fieldProblem(`/targets/${index}`, "names no configured target", "enum"));
+    if (chosen.includes(target)) return refused(fieldProblem(`/targets/${index}`, "stands twice", "uniqueItems"));
+    chosen.push(target);
+  }
+  return found(chosen);
+}
+
+async function sha256(text: string): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}
+

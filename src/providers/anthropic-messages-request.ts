@@ -1,0 +1,89 @@
+// Builds an Anthropic Messages request. Reads no secret but the key it is given.
+import type { Target } from "../../schemas/config.ts";
+import type { Message, StartRequest } from "../../schemas/run.ts";
+import { messagesOf, outputText, partsOf, textOf, urlOf, type Part } from "./conversation.ts";
+import type { AdapterRequest } from "./provider.ts";
+
+/** The API requires a limit; this one is used when the request names none. */
+const DEFAULT_MAX_TOKENS = 4096;
+
+export function anthropicRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
+  const messages = messagesOf(request);
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const system = messages.flatMap((message) => (message.role === "system" ? [textOf(message)] : [])).join("\n\n");
+  const { tools, toolChoice } = request;
+  const body = {
+    model: target.model,
+    max_tokens: maxOutputTokens ?? DEFAULT_MAX_TOKENS,
+    stream: true,
+    ...(system !== "" && { system }),
+    messages: turns(messages),
+    // The API takes 0 to 1 only.
+    temperature: temperature === undefined ? undefined : Math.min(temperature, 1),
+    top_p: topP,
+    stop_sequences: stop,
+    ...(tools !== undefined &&
+      tools.length > 0 && {
+        tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
+        tool_choice: toolChoice === undefined ? undefined : choice(toolChoice),
+      }),
+  };
+  return {
+    url: urlOf(target.baseUrl, "/v1/messages", target.query),
+    headers: {
+      "content-type": "application/json",
+      accept: "text/event-stream",
+      "anthropic-version": "2023-06-01",
+      ...(key !== undefined && { "x-api-key": key }),
+      ...target.headers,
+    },
+    body: JSON.stringify(body),
+    unsupported: [
+      ...(seed === undefined ? [] : ["generation.seed"]),
+      ...(output === undefined || output === "text" ? [] : ["generation.output"]),
+      ...(temperature !== undefined && temperature > 1 ? ["generation.temperature"] : []),
+    ],
+  };
+}
+
+type Block = Record<string, unknown>;
+
+/** Roles must alternate and tool results are user blocks, so neighbours of one role become one turn. */
+function turns(messages: readonly Message[]): { role: "user" | "assistant"; content: Block[] }[] {
+  const result: { role: "user" | "assistant"; content: Block[] }[] = [];
+  for (const message of messages) {
+    if (message.role === "system") continue;
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const last = result.at(-1);
+    if (last?.role === role) last.content.push(...blocks(message));
+    else result.push({ role, content: blocks(message) });
+  }
+  return result;
+}
+
+function blocks(message: Message): Block[] {
+  if (message.role === "tool") {
+    const { toolCallId, output, isError } = message;
+    const content = outputText(output);
+    return [{ type: "tool_result", tool_use_id: toolCallId, content, ...(isError === true && { is_error: true }) }];
+  }
+  const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
+  return [
+    ...partsOf(message).map(block),
+    ...calls.map(({ toolCallId, toolName, input }) => ({ type: "tool_use", id: toolCallId, name: toolName, input })),
+  ];
+}
+
+function block(part: Part): Block {
+  if (part.type === "text") return { type: "text", text: part.text };
+  const source =
+    part.url === undefined
+      ? { type: "base64", media_type: part.mediaType, data: part.data }
+      : { type: "url", url: part.url };
+  return { type: "image", source };
+}
+
+function choice(toolChoice: NonNullable<StartRequest["toolChoice"]>): Block {
+  if (typeof toolChoice === "object") return { type: "tool", name: toolChoice.name };
+  return { type: toolChoice === "required" ? "any" : toolChoice };
+}

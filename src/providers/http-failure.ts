@@ -1,0 +1,169 @@
+// Classes an HTTP error answer: what all formats share. Keeps short machine words of the provider, never its prose.
+import type { Failure, FailureClass } from "../../schemas/failure.ts";
+import { asRecord, asText, parseJson } from "../wire/json.ts";
+import type { HttpAnswer } from "./provider.ts";
+
+/** Error words (`error.type`, `error.code`, `error.status`) that say more than the status does. */
+const byWord: Record<string, FailureClass> = {
+  rate_limit_exceeded: "rate_limited",
+  rate_limit_error: "rate_limited",
+  tokens: "rate_limited",
+  requests: "rate_limited",
+  insufficient_quota: "quota",
+  billing_error: "quota",
+  billing_hard_limit_reached: "quota",
+  overloaded_error: "overloaded",
+  overloaded: "overloaded",
+  service_unavailable: "overloaded",
+  insufficient_system_resource: "overloaded",
+  server_error: "upstream_5xx",
+  internal_server_error: "upstream_5xx",
+  api_error: "upstream_5xx",
+  timeout_error: "upstream_5xx",
+  request_timeout: "upstream_5xx",
+  invalid_api_key: "auth",
+  authentication_error: "auth",
+  permission_error: "permission",
+  model_not_found: "model_not_found",
+  not_found_error: "model_not_found",
+  context_length_exceeded: "context_length",
+  request_too_large: "context_length",
+  content_filter: "content_policy",
+  content_policy_violation: "content_policy",
+  invalid_request_error: "invalid_request",
+};
+
+/** The error object of a JSON body or in-band event: `{error: {...}}`, `{error: "..."}` or the object itself. */
+export interface ErrorFacts {
+  type: string | undefined;
+  code: string | number | undefined;
+  /** For classing only; never shown, logged or stored. */
+  message: string;
+}
+
+export function errorFacts(value: unknown): ErrorFacts | undefined {
+  const root = asRecord(value);
+  if (root === undefined) return undefined;
+  if (typeof root["error"] === "string") return { type: undefined, code: undefined, message: root["error"] };
+  const error = asRecord(root["error"]);
+  if (error === undefined) return undefined;
+  const code = error["code"];
+  return {
+    type: asText(error["type"]),
+    code: typeof code === "string" || typeof code === "number" ? code : undefined,
+    message: asText(error["message"]) ?? "",
+  };
+}
+
+export function httpFailure(answer: HttpAnswer): Failure {
+  const parsed = parseJson(answer.body);
+  const facts = parsed === undefined ? undefined : errorFacts(parsed.value);
+  const retryAfterMs = retryAfter(answer.headers, answer.now);
+  if (answer.status >= 200 && answer.status < 300) {
+    return { ...notAStream(answer, facts), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  }
+  return {
+    ...describe(classOf(answer.status, facts), answer.status, facts),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+}
+
+/** An error object inside a 200 stream. The class comes from its words; a numeric `code` stands for a status. */
+export function inBandFailure(facts: ErrorFacts): Failure {
+  const status = Number(facts.code);
+  const known = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined;
+  return describe(classOf(known, facts), known, facts);
+}
+
+function notAStream({ body, status }: HttpAnswer, facts: ErrorFacts | undefined): Failure {
+  if (facts !== undefined) return inBandFailure(facts);
+  if (body.trimStart().startsWith("<")) return describe("bad_gateway_page", status, undefined);
+  if (body.trim() === "") return { failureClass: "truncated", message: "The provider sent an empty body.", httpStatus: status };
+  return { failureClass: "protocol", message: "The provider did not answer with a stream.", httpStatus: status };
+}
+
+function classOf(status: number | undefined, facts: ErrorFacts | undefined): FailureClass {
+  const words = [facts?.code, facts?.type].flatMap((word) => (typeof word === "string" ? [word.toLowerCase()] : []));
+  for (const word of words) {
+    const named = Object.hasOwn(byWord, word) ? byWord[word] : undefined;
+    // The general words give way to what the status or the text says.
+    if (named === undefined || named === "invalid_request") continue;
+    return named;
+  }
+  if (isContextLength(facts?.message ?? "")) return "context_length";
+  if (status === undefined) return words.includes("invalid_request_error") ? "invalid_request" : "upstream_5xx";
+  return byStatus(status);
+}
+
+function byStatus(status: number): FailureClass {
+  switch (status) {
+    case 401:
+      return "auth";
+    case 402:
+      return "quota";
+    case 403:
+      return "permission";
+    case 404:
+      return "model_not_found";
+    case 408:
+      return "timeout_headers";
+    case 409:
+      return "overloaded";
+    case 413:
+      return "context_length";
+    case 429:
+      return "rate_limited";
+    case 498:
+    case 503:
+    case 529:
+      return "overloaded";
+  }
+  return status >= 500 ? "upstream_5xx" : "invalid_request";
+}
+
+const isContextLength = (message: string): boolean =>
+  /context (length|window)|maximum context|prompt is too long|too many tokens/i.test(message);
+
+const texts: Partial<Record<FailureClass, string>> = {
+  rate_limited: "The provider is limiting the rate of requests",
+  quota: "The provider reports an exhausted quota",
+  overloaded: "The provider is overloaded",
+  upstream_5xx: "The provider reported an error of its own",
+  bad_gateway_page: "A gateway answered with a page instead of a stream",
+  auth: "The provider refused the credential",
+  permission: "The provider refused permission",
+  model_not_found: "The provider does not know the model or the path",
+  context_length: "The request is longer than the model's context",
+  content_policy: "The provider refused the content",
+  invalid_request: "The provider rejected the request as invalid",
+  timeout_headers: "The provider timed out",
+};
+
+function describe(failureClass: FailureClass, status: number | undefined, facts: ErrorFacts | undefined): Failure {
+  const providerCode = [facts?.code, facts?.type].find(isMachineWord);
+  const text = texts[failureClass] ?? "The provider failed";
+  return {
+    failureClass,
+    message: status === undefined ? `${text}.` : `${text} (HTTP ${status}).`,
+    ...(status !== undefined && { httpStatus: status }),
+    ...(providerCode !== undefined && { providerCode }),
+  };
+}
+
+/** Short and without spaces: a code, not a sentence that could quote the prompt. */
+function isMachineWord(word: unknown): word is string {
+  return typeof word === "string" && /^[a-z][a-z0-9_.-]{0,63}$/i.test(word) && !/^sk-/i.test(word);
+}
+
+/** `retry-after-ms`, or Retry-After in seconds or as a date. Milliseconds, at least 0, at most a day. */
+export function retryAfter(headers: Headers, now: number): number | undefined {
+  const exact = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(exact) && exact >= 0) return clampDay(exact);
+  const value = headers.get("retry-after")?.trim();
+  if (value === undefined || value === "") return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return clampDay(Number(value) * 1000);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : clampDay(date - now);
+}
+
+const clampDay = (ms: number): number => Math.ceil(Math.min(Math.max(ms, 0), 86_400_000));

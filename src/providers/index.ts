@@ -1,0 +1,14 @@
+// The registry of adapters: one line each.
+import type { AdapterId } from "../../schemas/config.ts";
+import { anthropicMessages } from "./anthropic-messages.ts";
+import { demo } from "./demo.ts";
+import { ollama } from "./ollama.ts";
+import { openAiChat } from "./openai-chat.ts";
+import type { Adapter } from "./provider.ts";
+
+export const adapters: Record<AdapterId, Adapter> = {
+  demo,
+  "openai-chat": openAiChat,
+  "anthropic-messages": anthropicMessages,
+  ollama,
+};

@@ -1,0 +1,162 @@
+// Ollama's native chat: one JSON object per line. Complete only with a line that says done: true.
+import type { Target } from "../../schemas/config.ts";
+import type { StopReason } from "../../schemas/outcome.ts";
+import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
+import type { Message, StartRequest } from "../../schemas/run.ts";
+import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { lineReader, type Line } from "../wire/line-reader.ts";
+import type { Stage } from "../wire/stage.ts";
+import { messagesOf, outputText, partsOf, textOf, urlOf } from "./conversation.ts";
+import { errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import type { Adapter, AdapterRequest, ReaderLimits } from "./provider.ts";
+import { toolCallCollector } from "./tool-calls.ts";
+import { knownCounts } from "./usage.ts";
+
+export const ollama: Adapter = {
+  request: ollamaRequest,
+  reader: ollamaReader,
+  failure: httpFailure,
+  starts: (character) => character !== "<",
+};
+
+const stopReasons: Record<string, StopReason> = { stop: "stop", length: "length" };
+
+export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
+  const lines = lineReader(maxEvent);
+  const calls = toolCallCollector();
+  let model: string | undefined;
+  let done = false;
+
+  const end = (events: ProviderEvent[], verdict: Verdict): void => {
+    done = true;
+    events.push(verdict);
+  };
+
+  const finish = (events: ProviderEvent[], entry: JsonRecord): void => {
+    const usage = knownCounts({
+      inputTokens: asCount(entry["prompt_eval_count"]),
+      outputTokens: asCount(entry["eval_count"]),
+    });
+    if (usage !== undefined) events.push({ type: "usage", usage });
+    const whole = calls.finish();
+    if ("calls" in whole) events.push(...whole.calls);
+    const reason = asText(entry["done_reason"]) ?? "stop";
+    const named = Object.hasOwn(stopReasons, reason) ? stopReasons[reason] : undefined;
+    // The last line says `stop` also after a tool call.
+    const stopReason = calls.size > 0 && named !== "length" ? "tool_calls" : named;
+    end(events, { type: "verdict", verdict: "complete", ...(stopReason !== undefined && { stopReason }) });
+  };
+
+  const entry = (events: ProviderEvent[], text: string): "json" | "not json" => {
+    const parsed = parseJson(text);
+    const object = asRecord(parsed?.value);
+    if (object === undefined) return parsed === undefined ? "not json" : "json";
+    const facts = errorFacts(object);
+    if (facts !== undefined) {
+      end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
+      return "json";
+    }
+    const named = asText(object["model"]);
+    if (named !== undefined && model === undefined) events.push({ type: "model", model: (model = named) });
+    const message = asRecord(object["message"]);
+    const thinking = asText(message?.["thinking"]);
+    if (thinking !== undefined) events.push({ type: "reasoning", text: thinking });
+    const content = asText(message?.["content"]);
+    if (content !== undefined) events.push({ type: "text", text: content });
+    for (const item of asArray(message?.["tool_calls"])) {
+      const named = asRecord(asRecord(item)?.["function"]);
+      // Calls are whole and their indices are not to be trusted: each is a call of its own.
+      events.push(
+        ...calls.add({
+          index: calls.size,
+          id: asText(asRecord(item)?.["id"]),
+          name: asText(named?.["name"]),
+          input: asRecord(named?.["arguments"]),
+        }),
+      );
+    }
+    if (object["done"] === true) finish(events, object);
+    return "json";
+  };
+
+  const fail = (events: ProviderEvent[], message: string): void =>
+    end(events, { type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } });
+
+  const read = (batch: readonly Line[]): ProviderEvent[] => {
+    const events: ProviderEvent[] = [];
+    for (const line of batch) {
+      if (done) break;
+      if ("tooLong" in line) fail(events, "A wire event is larger than the limit.");
+      else if (line.text.trim() !== "" && entry(events, line.text) === "not json") {
+        fail(events, "A wire event is not JSON.");
+      }
+    }
+    return events;
+  };
+
+  return {
+    feed: (bytes) => (done ? [] : read(lines.feed(bytes))),
+    end: () => {
+      if (done) return [];
+      const events = read(lines.end());
+      // The last line may lack its line end; half a line is a cut.
+      if (!done && lines.rest().trim() !== "") entry(events, lines.rest());
+      if (!done) end(events, { type: "verdict", verdict: "truncated" });
+      return events;
+    },
+  };
+}
+
+function ollamaRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { tools, toolChoice } = request;
+  const messages = messagesOf(request);
+  const body = {
+    model: target.model,
+    messages: messages.map(wireMessage),
+    stream: true,
+    options: { num_predict: maxOutputTokens, temperature, top_p: topP, seed, stop },
+    format: output === "json" ? "json" : typeof output === "object" ? output.schema : undefined,
+    ...(tools !== undefined &&
+      tools.length > 0 &&
+      toolChoice !== "none" && {
+        tools: tools.map(({ name, description, parameters }) => ({
+          type: "function",
+          function: { name, description, parameters },
+        })),
+      }),
+  };
+  const byUrl = messages.some(
+    (message) => message.role !== "tool" && partsOf(message).some((part) => part.type === "image" && part.url !== undefined),
+  );
+  return {
+    url: urlOf(target.baseUrl, "/api/chat", target.query),
+    headers: {
+      "content-type": "application/json",
+      accept: "application/x-ndjson",
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...target.headers,
+    },
+    body: JSON.stringify(body),
+    unsupported: [
+      ...(toolChoice === "required" || typeof toolChoice === "object" ? ["toolChoice"] : []),
+      ...(byUrl ? ["messages.content.url"] : []),
+    ],
+  };
+}
+
+function wireMessage(message: Message): Record<string, unknown> {
+  if (message.role === "tool") return { role: "tool", content: outputText(message.output) };
+  const images = partsOf(message).flatMap((part) =>
+    part.type === "image" && part.data !== undefined ? [part.data] : [],
+  );
+  const calls = message.role === "assistant" ? message.toolCalls : undefined;
+  return {
+    role: message.role,
+    content: textOf(message),
+    ...(images.length > 0 && { images }),
+    ...(calls !== undefined && {
+      tool_calls: calls.map(({ toolName, input }) => ({ function: { name: toolName, arguments: input } })),
+    }),
+  };
+}

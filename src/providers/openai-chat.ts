@@ -1,0 +1,169 @@
+// OpenAI Chat Completions and its family: SSE chunks to events. Complete only with a finish_reason and then [DONE] or a clean end; [DONE] alone proves nothing.
+import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
+import type { StopReason } from "../../schemas/outcome.ts";
+import type { Usage } from "../../schemas/usage.ts";
+import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
+import type { Stage } from "../wire/stage.ts";
+import { errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import { openAiChatRequest } from "./openai-chat-request.ts";
+import type { Adapter, ReaderLimits } from "./provider.ts";
+import { toolCallCollector } from "./tool-calls.ts";
+import { knownCounts } from "./usage.ts";
+
+export const openAiChat: Adapter = {
+  request: openAiChatRequest,
+  reader: openAiChatReader,
+  failure: httpFailure,
+  starts: startsLikeSse,
+};
+
+const stopReasons: Record<string, StopReason> = {
+  stop: "stop",
+  length: "length",
+  model_length: "length",
+  incomplete: "length",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  content_filter: "content_filter",
+};
+
+export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
+  const frames = sseReader(maxEvent);
+  const calls = toolCallCollector();
+  let finish: StopReason | "unknown" | undefined;
+  let refused = false;
+  let model: string | undefined;
+  let done = false;
+
+  const end = (events: ProviderEvent[], verdict: Verdict): void => {
+    done = true;
+    events.push(verdict);
+  };
+  const fail = (events: ProviderEvent[], failureClass: "malformed" | "protocol" | "overloaded" | "upstream_5xx", message: string) =>
+    end(events, { type: "verdict", verdict: "failed", failure: { failureClass, message } });
+
+  const complete = (events: ProviderEvent[]): void => {
+    if (finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
+    const whole = calls.finish();
+    if ("calls" in whole) events.push(...whole.calls);
+    else if (finish === "length") events.push({ type: "diagnostic", code: "tool_call_incomplete" });
+    else return fail(events, "malformed", "A tool call's input is not a JSON object.");
+    const called = "calls" in whole && calls.size > 0 && (finish === "stop" || finish === "unknown");
+    const stopReason = called ? "tool_calls" : refused && finish === "stop" ? "content_filter" : finish;
+    end(events, { type: "verdict", verdict: "complete", ...(stopReason !== "unknown" && { stopReason }) });
+  };
+
+  const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
+    const delta = asRecord(entry["delta"]) ?? {};
+    const reasoning = asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]);
+    if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
+    pushContent(events, delta["content"]);
+    const refusal = asText(delta["refusal"]);
+    if (refusal !== undefined) {
+      refused = true;
+      events.push({ type: "text", text: refusal });
+    }
+    for (const item of asArray(delta["tool_calls"])) {
+      const call = asRecord(item);
+      const named = asRecord(call?.["function"]) ?? asRecord(call?.["custom"]);
+      const input = named?.["arguments"] ?? named?.["input"];
+      events.push(
+        ...calls.add({
+          index: asCount(call?.["index"]),
+          id: asText(call?.["id"]),
+          name: asText(named?.["name"]),
+          input: typeof input === "string" ? input : asRecord(input),
+        }),
+      );
+    }
+    const old = asRecord(delta["function_call"]);
+    if (old !== undefined) {
+      events.push(...calls.add({ index: 0, name: asText(old["name"]), input: asText(old["arguments"]) }));
+    }
+    const reason = asText(entry["finish_reason"]);
+    if (reason !== undefined) finished(events, reason);
+  };
+
+  const finished = (events: ProviderEvent[], reason: string): void => {
+    if (reason === "error" || reason === "abort") return fail(events, "upstream_5xx", "The provider reported that generation failed.");
+    if (reason === "insufficient_system_resource") return fail(events, "overloaded", "The provider ran out of resources.");
+    finish = Object.hasOwn(stopReasons, reason) ? (stopReasons[reason] ?? "unknown") : "unknown";
+    events.push({ type: "finishing" });
+  };
+
+  const frame = (events: ProviderEvent[], item: SseItem): void => {
+    if ("tooLarge" in item) return fail(events, "malformed", "A wire event is larger than the limit.");
+    const payload = item.data.trim();
+    if (payload === "") return;
+    if (payload === "[DONE]") return complete(events);
+    const parsed = parseJson(payload);
+    if (parsed === undefined) {
+      // An unfinished last event is a cut, not a fault of the provider's JSON.
+      if (item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
+      return;
+    }
+    const chunk = asRecord(parsed.value);
+    if (chunk === undefined) return;
+    const facts = errorFacts(chunk) ?? (item.event === "error" ? errorFacts({ error: chunk }) : undefined);
+    if (facts !== undefined) {
+      return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
+    }
+    const named = asText(chunk["model"]);
+    if (named !== undefined && model === undefined) events.push({ type: "model", model: (model = named) });
+    const usage = usageOf(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
+    if (usage !== undefined) events.push({ type: "usage", usage });
+    // Only the first choice is asked for; others belong to no request of ours.
+    for (const entry of asArray(chunk["choices"])) {
+      const record = asRecord(entry);
+      if (record !== undefined && (asCount(record["index"]) ?? 0) === 0 && !done) choice(events, record);
+    }
+  };
+
+  const read = (items: readonly SseItem[]): ProviderEvent[] => {
+    const events: ProviderEvent[] = [];
+    for (const item of items) {
+      if (done) break;
+      frame(events, item);
+    }
+    return events;
+  };
+
+  return {
+    feed: (bytes) => (done ? [] : read(frames.feed(bytes))),
+    end: () => {
+      if (done) return [];
+      const events = read(frames.end());
+      if (!done) complete(events);
+      return events;
+    },
+  };
+}
+
+/** Content is a string, or an array of typed parts (Mistral: thinking and text). */
+function pushContent(events: ProviderEvent[], content: unknown): void {
+  const plain = asText(content);
+  if (plain !== undefined) events.push({ type: "text", text: plain });
+  for (const item of asArray(content)) {
+    const part = asRecord(item);
+    const text = asText(part?.["text"]);
+    if (part?.["type"] === "text" && text !== undefined) events.push({ type: "text", text });
+    for (const inner of asArray(part?.["thinking"])) {
+      const thought = asText(asRecord(inner)?.["text"]);
+      if (thought !== undefined) events.push({ type: "reasoning", text: thought });
+    }
+  }
+}
+
+function usageOf(value: unknown): Usage | undefined {
+  const usage = asRecord(value);
+  if (usage === undefined) return undefined;
+  const counts = {
+    inputTokens: asCount(usage["prompt_tokens"]),
+    outputTokens: asCount(usage["completion_tokens"]),
+    totalTokens: asCount(usage["total_tokens"]),
+    reasoningTokens: asCount(asRecord(usage["completion_tokens_details"])?.["reasoning_tokens"]),
+    cachedInputTokens: asCount(asRecord(usage["prompt_tokens_details"])?.["cached_tokens"]),
+  };
+  return knownCounts(counts);
+}

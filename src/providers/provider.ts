@@ -1,0 +1,42 @@
+// The seam of the provider ring: what an adapter must do. An adapter knows one wire format; it knows no run, no client and no clock.
+import type { Failure } from "../../schemas/failure.ts";
+import type { Target } from "../../schemas/config.ts";
+import type { ProviderEvent } from "../../schemas/provider.ts";
+import type { StartRequest } from "../../schemas/run.ts";
+import type { Stage } from "../wire/stage.ts";
+
+export interface AdapterRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  /** Parameters this target cannot honour; each becomes a `diagnostic` event. */
+  unsupported: string[];
+}
+
+/** An HTTP answer that is not the start of a stream. */
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  /** At most 64 KiB of the body, decoded. */
+  body: string;
+  /** Unix epoch, milliseconds: Retry-After dates are relative to it. */
+  now: number;
+}
+
+export interface Adapter {
+  /** Builds the POST to one target. `key` is the target's secret, if it has one. */
+  request(request: StartRequest, target: Target, key: string | undefined): AdapterRequest;
+  /** A fresh reader of one response body. Its law: same events for any split; exactly one verdict, last. */
+  reader(limits: ReaderLimits): Stage<Uint8Array, ProviderEvent>;
+  /** Classes a response that is no stream of this format. */
+  failure(answer: HttpAnswer): Failure;
+  /** Whether a body that starts with this character (white space and BOM passed over) can be a stream of this format. */
+  starts(character: string): boolean;
+  /** For a target inside the Worker: answers instead of `fetch`. */
+  respond?(request: AdapterRequest, target: Target, signal: AbortSignal): Response;
+}
+
+export interface ReaderLimits {
+  /** UTF-16 units of one wire event. */
+  maxEvent: number;
+}

@@ -1,0 +1,352 @@
+// The run machine: (state, input) -> (state, events, effects). All exactly-once, commit and fallback rules live here. No clock, no I/O, no storage.
+import type { Draft, LogEvent } from "../../schemas/event.ts";
+import type { Failure } from "../../schemas/failure.ts";
+import type { Outcome } from "../../schemas/outcome.ts";
+import type { PlannedTarget } from "../../schemas/plan.ts";
+import type { ProviderEvent, ProviderOutput, Verdict } from "../../schemas/provider.ts";
+import { errorClassOf, failurePolicies } from "./fallback.ts";
+import {
+  attemptedProviderIds,
+  cancelledOutcome,
+  completedOutcome,
+  exhaustedOutcome,
+  failedOutcome,
+} from "./outcome.ts";
+import { hasSecretKey } from "./secret-keys.ts";
+import { evolve, liveAttempt, type RunState } from "./state.ts";
+import { stableMessages, type Telemetry } from "./telemetry.ts";
+import { utf8Length, utf8Prefix } from "./utf8.ts";
+
+/** What happens to a run. `at` is Unix epoch milliseconds. */
+export type Input =
+  | { type: "start"; at: number }
+  | { type: "provider"; at: number; attempt: number; events: readonly ProviderEvent[] }
+  | { type: "cancel"; at: number; reason?: string }
+  /** The total clock ran out. */
+  | { type: "deadline"; at: number }
+  /** The run was found live by an object that did not run it. */
+  | { type: "interrupted"; at: number };
+
+/** What the shell must do. Events are to be logged before effects are carried out. */
+export type Effect =
+  | { type: "open"; attempt: number; target: PlannedTarget }
+  | { type: "abort"; attempt: number }
+  | { type: "telemetry"; telemetry: Telemetry };
+
+export interface Step {
+  state: RunState;
+  /** Numbered, in order; a terminal is always the last. */
+  events: LogEvent[];
+  effects: Effect[];
+}
+
+/** Applies one input. A sealed run absorbs everything. */
+export function transition(state: RunState, input: Input): Step {
+  const step: Step = { state, events: [], effects: [] };
+  if (state.phase === "sealed") return step;
+  switch (input.type) {
+    case "start":
+      start(step, input.at);
+      break;
+    case "provider":
+      for (const event of input.events) {
+        // A sealed run, or one that went on to another attempt, drops what comes late.
+        if (step.state.phase === "sealed" || liveAttempt(step.state)?.attempt !== input.attempt) break;
+        provider(step, event, input.at);
+      }
+      break;
+    case "cancel":
+      cancel(step, input.at, input.reason);
+      break;
+    case "deadline":
+      abort(step);
+      failAttempt(step, input.at, timeoutTotal);
+      fail(step, input.at, failedOutcome(step.state, input.at, timeoutTotal));
+      break;
+    case "interrupted":
+      failAttempt(step, input.at, interrupted);
+      fail(step, input.at, failedOutcome(step.state, input.at, interrupted));
+      break;
+  }
+  return step;
+}
+
+const timeoutTotal: Failure = {
+  failureClass: "timeout_total",
+  message: "The run took longer than its total clock allows.",
+};
+const interrupted: Failure = {
+  failureClass: "interrupted",
+  message: "The run was interrupted by a restart of the server.",
+};
+
+function start(step: Step, at: number): void {
+  const [first] = step.state.charter.chain;
+  if (step.state.phase !== "accepted" || first === undefined) return;
+  telemetry(step, { type: "route_decided", payload: step.state.charter.decision });
+  emit(step, at, { type: "lifecycle", payload: { phase: "provider_selected", providerId: first.id } });
+  open(step, at, first);
+}
+
+function open(step: Step, at: number, target: PlannedTarget): void {
+  const attempt = step.state.attempts.length;
+  emit(step, at, { type: "attempt", payload: { attempt, step: 0, targetId: target.id, phase: "started" } });
+  step.effects.push({ type: "open", attempt, target });
+  telemetry(step, {
+    type: "stream_attempt_started",
+    payload: { providerId: target.id, fallbackOccurred: attempt > 0 },
+  });
+}
+
+function provider(step: Step, event: ProviderEvent, at: number): void {
+  switch (event.type) {
+    case "text":
+    case "snapshot":
+    case "reasoning":
+    case "tool_call_delta":
+    case "tool_call":
+      output(step, event, at);
+      break;
+    case "model":
+      step.state = { ...step.state, reportedModel: event.model };
+      break;
+    case "usage":
+      step.state = { ...step.state, unloggedUsage: event.usage };
+      break;
+    case "diagnostic": {
+      const { code, parameter } = event;
+      emit(step, at, { type: "diagnostic", payload: { code, ...(parameter !== undefined && { parameter }) } });
+      break;
+    }
+    case "finishing":
+      break;
+    case "verdict":
+      verdict(step, event, at);
+      break;
+  }
+}
+
+function output(step: Step, event: ProviderOutput, at: number): void {
+  commit(step, at);
+  const room = step.state.charter.maxOutputBytes - step.state.outputBytes;
+  switch (event.type) {
+    case "text":
+    case "reasoning": {
+      const fits = event.text.length * 3 <= room || utf8Length(event.text) <= room;
+      const text = fits ? event.text : utf8Prefix(event.text, room);
+      const type = event.type === "text" ? "content_delta" : "reasoning_delta";
+      if (fits || text !== "") emit(step, at, { type, payload: { text } });
+      if (!fits) stopAtLimit(step, at);
+      break;
+    }
+    case "snapshot": {
+      const limit = step.state.charter.maxOutputBytes - utf8Length(step.state.reasoning);
+      const text = utf8Prefix(event.text, limit);
+      emit(step, at, { type: "content_snapshot", payload: { text } });
+      if (text !== event.text) stopAtLimit(step, at);
+      break;
+    }
+    case "tool_call_delta": {
+      const { toolCallId, toolName, inputText } = event;
+      if (utf8Length(inputText) > room) return stopAtLimit(step, at);
+      emit(step, at, {
+        type: "tool_call_delta",
+        payload: { toolCallId, ...(toolName !== undefined && { toolName }), inputText },
+      });
+      break;
+    }
+    case "tool_call": {
+      const { toolCallId, toolName, input } = event;
+      if (utf8Length(JSON.stringify(input)) > room) return stopAtLimit(step, at);
+      const material = hasSecretKey(input) ? { inputJson: JSON.stringify(input) } : { input };
+      emit(step, at, {
+        type: "tool_call",
+        payload: { toolCallId, toolName, ...material, execution: "client" },
+      });
+      break;
+    }
+  }
+}
+
+/** The first output of an attempt: from here on a change of target can no longer go unseen. */
+function commit(step: Step, at: number): void {
+  const live = liveAttempt(step.state);
+  if (live === undefined || live.status === "committed") return;
+  const { attempt, targetId } = live;
+  const { reportedModel } = step.state;
+  emit(step, at, {
+    type: "attempt",
+    payload: {
+      attempt,
+      step: live.step,
+      targetId,
+      phase: "committed",
+      ...(reportedModel !== undefined && { reportedModel }),
+    },
+  });
+  if (!step.state.announced) emit(step, at, { type: "lifecycle", payload: { phase: "started" } });
+  telemetry(step, {
+    type: "stream_attempt_succeeded",
+    payload: { providerId: targetId, attemptedProviderIds: attemptedProviderIds(step.state.attempts) },
+  });
+}
+
+function stopAtLimit(step: Step, at: number): void {
+  const { maxOutputBytes } = step.state.charter;
+  emit(step, at, { type: "diagnostic", payload: { code: "output_limit", maxOutputBytes } });
+  abort(step);
+  complete(step, at, "length");
+}
+
+function verdict(step: Step, event: Verdict, at: number): void {
+  switch (event.verdict) {
+    case "complete":
+      settleComplete(step, event, at);
+      break;
+    case "truncated":
+      failed(step, at, {
+        failureClass: "truncated",
+        message: `Provider '${liveAttempt(step.state)?.targetId ?? ""}' stream ended without a terminal event.`,
+      });
+      break;
+    case "failed":
+      failed(step, at, event.failure);
+      break;
+    case "aborted":
+      failed(step, at, { failureClass: "reset", message: "The provider's stream was closed." });
+      break;
+  }
+}
+
+function settleComplete(step: Step, event: Extract<Verdict, { verdict: "complete" }>, at: number): void {
+  const stated = event.finalText;
+  if (stated !== undefined && step.state.stepText + stated !== step.state.text) {
+    output(step, { type: "snapshot", text: step.state.stepText + stated }, at);
+    if (step.state.phase === "sealed") return;
+  }
+  const shown = liveAttempt(step.state)?.status === "committed";
+  if (event.stopReason === "content_filter" && !shown) {
+    failed(step, at, { failureClass: "content_policy", message: "The provider withheld its answer." });
+    return;
+  }
+  const calls = step.state.toolCalls.length > 0 && event.stopReason === "stop";
+  complete(step, at, calls ? "tool_calls" : event.stopReason);
+}
+
+function complete(step: Step, at: number, stopReason: Extract<Verdict, { verdict: "complete" }>["stopReason"]): void {
+  logUsage(step, at);
+  const outcome = completedOutcome(step.state, at, stopReason);
+  emit(step, at, { type: "terminal", payload: outcome });
+  const ids = attemptedProviderIds(step.state.attempts);
+  telemetry(step, {
+    type: "stream_completed",
+    payload: {
+      providerId: ids.at(-1) ?? "",
+      durationMs: Math.max(0, at - step.state.charter.startedAt),
+      attemptedProviderIds: ids,
+    },
+  });
+}
+
+/** An attempt is over without an answer: the next target, or the end of the run. */
+function failed(step: Step, at: number, failure: Failure): void {
+  const live = liveAttempt(step.state);
+  if (live === undefined) return;
+  failAttempt(step, at, failure);
+  const { charter, toolCalls } = step.state;
+  const next = charter.chain[live.attempt + 1];
+  const { fallsBack } = failurePolicies[failure.failureClass];
+  if (live.status === "started") {
+    if (!fallsBack) fail(step, at, failedOutcome(step.state, at, failure));
+    else if (next === undefined) fail(step, at, exhaustedOutcome(step.state, at));
+    else open(step, at, next);
+    return;
+  }
+  const mayRetract = charter.onMidStreamFailure === "retract" && toolCalls.length === 0;
+  if (!mayRetract || !fallsBack || next === undefined) {
+    fail(step, at, failedOutcome(step.state, at, failure));
+    return;
+  }
+  emit(step, at, { type: "content_snapshot", payload: { text: step.state.stepText, reasoning: "" } });
+  open(step, at, next);
+}
+
+/** Logs that the live attempt failed, with what it has used. */
+function failAttempt(step: Step, at: number, failure: Failure): void {
+  const live = liveAttempt(step.state);
+  if (live === undefined) return;
+  logUsage(step, at);
+  const errorClass = errorClassOf(failure, live.status === "committed");
+  const { failureClass, message, httpStatus, providerCode, retryAfterMs } = failure;
+  emit(step, at, {
+    type: "attempt",
+    payload: {
+      attempt: live.attempt,
+      step: live.step,
+      targetId: live.targetId,
+      phase: "failed",
+      errorClass,
+      failureClass,
+      message,
+      ...(httpStatus !== undefined && { httpStatus }),
+      ...(providerCode !== undefined && { providerCode }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    },
+  });
+  telemetry(step, {
+    type: "stream_attempt_failed",
+    payload: { providerId: live.targetId, errorClass, message: stableMessages[errorClass] },
+  });
+}
+
+function fail(step: Step, at: number, outcome: Outcome): void {
+  if (outcome.outcome !== "error") return;
+  emit(step, at, { type: "terminal", payload: outcome });
+  const { errorClass } = outcome.error;
+  const ids = attemptedProviderIds(step.state.attempts);
+  const providerId = ids.at(-1);
+  telemetry(step, {
+    type: "stream_failed",
+    payload: {
+      ...(providerId !== undefined && { providerId }),
+      errorClass,
+      message: stableMessages[errorClass],
+      attemptedProviderIds: ids,
+    },
+  });
+}
+
+function cancel(step: Step, at: number, reason: string | undefined): void {
+  abort(step);
+  logUsage(step, at);
+  emit(step, at, { type: "terminal", payload: cancelledOutcome(step.state, at, reason) });
+  const ids = attemptedProviderIds(step.state.attempts);
+  const providerId = ids.at(-1);
+  telemetry(step, {
+    type: "stream_cancelled",
+    payload: { ...(providerId !== undefined && { providerId }), attemptedProviderIds: ids },
+  });
+}
+
+function abort(step: Step): void {
+  const live = liveAttempt(step.state);
+  if (live !== undefined) step.effects.push({ type: "abort", attempt: live.attempt });
+}
+
+/** Usage is cumulative within an attempt, so it is logged once, when the attempt ends. */
+function logUsage(step: Step, at: number): void {
+  const { unloggedUsage } = step.state;
+  const live = liveAttempt(step.state);
+  if (unloggedUsage === undefined || live === undefined) return;
+  emit(step, at, { type: "usage", payload: { ...unloggedUsage, attempt: live.attempt } });
+}
+
+function emit(step: Step, at: number, draft: Draft): void {
+  const event: LogEvent = { ...draft, sequence: step.state.nextSequence, at };
+  step.events.push(event);
+  step.state = evolve(step.state, event);
+}
+
+function telemetry(step: Step, entry: Telemetry): void {
+  step.effects.push({ type: "telemetry", telemetry: entry });
+}

@@ -1,0 +1,152 @@
+// Builds the one outcome of a run from its state. Pure; writes nothing, numbers nothing.
+import type { AttemptRecord, Provenance } from "../../schemas/attempt.ts";
+import type { ErrorClass, Failure } from "../../schemas/failure.ts";
+import type { Outcome, StopReason } from "../../schemas/outcome.ts";
+import type { Usage } from "../../schemas/usage.ts";
+import { errorClassOf, failurePolicies } from "./fallback.ts";
+import { settleAttempts, type RunState } from "./state.ts";
+
+const finishReasons: Record<StopReason, "stop" | "length" | "error"> = {
+  stop: "stop",
+  tool_calls: "stop",
+  length: "length",
+  content_filter: "error",
+  max_steps: "stop",
+  continue: "stop",
+};
+
+export function completedOutcome(state: RunState, at: number, stopReason: StopReason | undefined): Outcome {
+  return {
+    schemaVersion: "1.0",
+    runId: state.charter.runId,
+    outcome: "completed",
+    finalText: state.text,
+    ...(stopReason !== undefined && { finishReason: finishReasons[stopReason], stopReason }),
+    ...(stopReason === "tool_calls" && { pending: [...state.toolCalls] }),
+    ...accounts(state, at, "completed"),
+  };
+}
+
+export function cancelledOutcome(state: RunState, at: number, reason: string | undefined): Outcome {
+  return {
+    schemaVersion: "1.0",
+    runId: state.charter.runId,
+    outcome: "cancelled",
+    partialText: state.text,
+    ...(reason !== undefined && { reason }),
+    ...accounts(state, at, "cancelled"),
+  };
+}
+
+/** The run ends with this failure's own class. */
+export function failedOutcome(state: RunState, at: number, failure: Failure): Outcome {
+  const policy = failurePolicies[failure.failureClass];
+  return errorOutcome(state, at, {
+    errorClass: errorClassOf(failure, state.committed),
+    message: failure.message,
+    ...(state.attempts.length > 0 && { providerId: state.attempts.at(-1)?.targetId }),
+    retryable: policy.retryable,
+    ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
+    details: {
+      ...(failure.failureClass === "interrupted" && { code: "interrupted" }),
+      failureClass: failure.failureClass,
+      ...(failure.httpStatus !== undefined && { httpStatus: failure.httpStatus }),
+      ...(failure.providerCode !== undefined && { providerCode: failure.providerCode }),
+      ...(failure.floor !== undefined && { floor: failure.floor }),
+    },
+  });
+}
+
+/** Every target failed with a class that falls back: one Unavailable that still says what each did. */
+export function exhaustedOutcome(state: RunState, at: number): Outcome {
+  const last = state.attempts.at(-1);
+  const hints = state.attempts.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
+  return errorOutcome(state, at, {
+    errorClass: "Unavailable",
+    message: "All eligible streaming providers failed.",
+    retryable: state.attempts.some(
+      ({ failureClass }) => failureClass !== undefined && failurePolicies[failureClass].retryable,
+    ),
+    ...(hints.length > 0 && { retryAfterMs: Math.min(...hints) }),
+    details: { ...(last?.failureClass !== undefined && { failureClass: last.failureClass }) },
+  });
+}
+
+interface ErrorFacts {
+  errorClass: ErrorClass;
+  message: string;
+  providerId?: string | undefined;
+  retryable: boolean;
+  retryAfterMs?: number;
+  details: Record<string, unknown>;
+}
+
+function errorOutcome(
+  state: RunState,
+  at: number,
+  error: ErrorFacts,
+): Outcome {
+  const ids = attemptedProviderIds(state.attempts);
+  return {
+    schemaVersion: "1.0",
+    runId: state.charter.runId,
+    outcome: "error",
+    error: {
+      schemaVersion: "1.0",
+      ...error,
+      runId: state.charter.runId,
+      details: { ...error.details, attemptedProviderIds: ids, attempts: state.attempts },
+    },
+    partialText: state.text,
+    ...accounts(state, at, "error"),
+  };
+}
+
+/** Target ids in the order first tried. */
+export function attemptedProviderIds(attempts: readonly AttemptRecord[]): string[] {
+  return [...new Set(attempts.map(({ targetId }) => targetId))];
+}
+
+/** Usage of all attempts added up; a field appears when some attempt reported it. */
+export function totalUsage(attempts: readonly AttemptRecord[]): Usage | undefined {
+  const reports = attempts.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+  if (reports.length === 0) return undefined;
+  const total: Record<string, number> = {};
+  for (const report of reports) {
+    for (const [key, value] of Object.entries(report)) {
+      if (typeof value === "number") total[key] = (total[key] ?? 0) + value;
+    }
+  }
+  return total;
+}
+
+/** Which target ran and how it came to it. `undefined` only for an empty chain, which no accepted run has. */
+export function provenanceOf(state: RunState): Provenance | undefined {
+  const targetId = state.attempts.at(-1)?.targetId;
+  const planned = state.charter.chain.find(({ id }) => id === targetId) ?? state.charter.chain[0];
+  if (planned === undefined) return undefined;
+  const ids = attemptedProviderIds(state.attempts);
+  return {
+    targetId: planned.id,
+    locality: planned.locality,
+    ...(planned.target.model !== undefined && { configuredModel: planned.target.model }),
+    ...(state.reportedModel !== undefined && { reportedModel: state.reportedModel }),
+    fallbackOccurred: ids.length > 1,
+    attemptedProviderIds: ids,
+    attempts: [...state.attempts],
+  };
+}
+
+/** Usage, telemetry and provenance as they will stand once the terminal is applied. */
+function accounts(state: RunState, at: number, outcome: Outcome["outcome"]) {
+  const settled = { ...state, attempts: settleAttempts(state.attempts, outcome) };
+  const usage = totalUsage(settled.attempts);
+  const provenance = provenanceOf(settled);
+  return {
+    ...(usage !== undefined && { usage }),
+    ...(provenance !== undefined && {
+      telemetry: { providerUsed: provenance.targetId, totalMs: Math.max(0, at - state.charter.startedAt) },
+      provenance,
+    }),
+  };
+}

@@ -1,0 +1,109 @@
+// From an unknown body to a valid start request, or the list of what is wrong with it. Pure.
+import * as v from "valibot";
+import type { ValidationIssue } from "../../schemas/problem.ts";
+import { startRequestSchema, type Message, type StartRequest } from "../../schemas/run.ts";
+import { depthOf } from "./canonical.ts";
+import { wireIssues } from "./issues.ts";
+import { findSecretKeys } from "./secret-keys.ts";
+import { utf8Length } from "./utf8.ts";
+
+/** Deeper JSON is refused: nothing a model is asked needs it, and recursive code downstream must stay safe. */
+export const MAX_JSON_DEPTH = 64;
+
+export type RequestCheck = { ok: true; request: StartRequest } | { ok: false; issues: ValidationIssue[] };
+
+export function checkStartRequest(body: unknown): RequestCheck {
+  if (depthOf(body, MAX_JSON_DEPTH) > MAX_JSON_DEPTH) {
+    return refuse("", `is nested deeper than ${MAX_JSON_DEPTH} levels`, "maxDepth");
+  }
+  const secrets = findSecretKeys(body, isUserMaterial);
+  if (secrets.length > 0) {
+    return {
+      ok: false,
+      issues: secrets.slice(0, 20).map((path) => ({
+        path,
+        message: "looks like a credential; secrets must not travel in a request",
+        keyword: "forbiddenSecretKey",
+      })),
+    };
+  }
+  const parsed = v.safeParse(startRequestSchema, body);
+  if (!parsed.success) return { ok: false, issues: wireIssues(parsed.issues) };
+  const issues = [...semanticIssues(parsed.output)];
+  return issues.length > 0 ? { ok: false, issues } : { ok: true, request: parsed.output };
+}
+
+/** UTF-8 bytes of everything in the request that a model will read. */
+export function promptBytes(request: StartRequest): number {
+  let bytes = utf8Length(request.prompt ?? "");
+  if (request.messages !== undefined) bytes += utf8Length(JSON.stringify(request.messages));
+  if (request.tools !== undefined) bytes += utf8Length(JSON.stringify(request.tools));
+  return bytes;
+}
+
+/** Tool parameters, inputs and outputs belong to the user and may name anything. */
+function isUserMaterial(path: string): boolean {
+  return (
+    /^\/tools\/\d+\/parameters$/.test(path) ||
+    /^\/messages\/\d+\/(output|toolCalls\/\d+\/input)$/.test(path) ||
+    /^\/toolResults\/\d+\/output$/.test(path)
+  );
+}
+
+function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
+  const { constraints } = request;
+  if (request.prompt === undefined && request.messages === undefined && request.previousRunId === undefined) {
+    yield issue("", "needs 'prompt' or 'messages'", "anyOf");
+  }
+  const local = constraints?.privacy === "local_required" && constraints.cloud === "required";
+  const cloud = constraints?.privacy === "cloud_required" && constraints.cloud === "forbidden";
+  if (local || cloud) {
+    yield issue("/constraints", "'privacy' and 'cloud' contradict each other", "routingConstraintConflict");
+  }
+  if (request.route !== undefined && request.targets !== undefined) {
+    yield issue("/targets", "cannot be given together with 'route'", "oneOf");
+  }
+  for (const [index, message] of (request.messages ?? []).entries()) {
+    yield* messageIssues(message, `/messages/${index}`);
+  }
+  const names = new Set<string>();
+  for (const [index, tool] of (request.tools ?? []).entries()) {
+    if (names.has(tool.name)) yield issue(`/tools/${index}/name`, "is used twice", "uniqueItems");
+    names.add(tool.name);
+  }
+  const { toolChoice } = request;
+  if (typeof toolChoice === "object" && !names.has(toolChoice.name)) {
+    yield issue("/toolChoice/name", "names no tool of this request", "enum");
+  }
+  if (toolChoice === "required" && names.size === 0) {
+    yield issue("/toolChoice", "needs 'tools'", "dependentRequired");
+  }
+}
+
+function* messageIssues(message: Message, path: string): Generator<ValidationIssue> {
+  if (message.role === "tool") {
+    if (!("output" in message)) yield issue(`${path}/output`, "is missing", "required");
+    return;
+  }
+  if (message.content === undefined && (message.role !== "assistant" || message.toolCalls === undefined)) {
+    yield issue(`${path}/content`, "is missing; an assistant message needs 'content' or 'toolCalls'", "required");
+  }
+  if (!Array.isArray(message.content)) return;
+  for (const [index, part] of message.content.entries()) {
+    if (part.type === "text") continue;
+    const at = `${path}/content/${index}`;
+    if ((part.url === undefined) === (part.data === undefined)) {
+      yield issue(at, "needs exactly one of 'url' and 'data'", "oneOf");
+    }
+    if (part.data !== undefined && part.mediaType === undefined) {
+      yield issue(`${at}/mediaType`, "is missing; 'data' needs it", "dependentRequired");
+    }
+  }
+}
+
+const issue = (path: string, message: string, keyword: string): ValidationIssue => ({ path, message, keyword });
+
+const refuse = (path: string, message: string, keyword: string): RequestCheck => ({
+  ok: false,
+  issues: [issue(path, message, keyword)],
+});

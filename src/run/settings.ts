@@ -1,0 +1,81 @@
+// From an unknown configuration to a valid one, or the list of what is wrong with it. Reads no environment.
+import * as v from "valibot";
+import { configSchema, type Config, type Target } from "../../schemas/config.ts";
+import type { AttemptClocks, PlannedTarget } from "../../schemas/plan.ts";
+import type { ValidationIssue } from "../../schemas/problem.ts";
+import type { ClockLimits } from "../../schemas/run.ts";
+import { wireIssues } from "./issues.ts";
+
+export type ConfigCheck = { ok: true; config: Config } | { ok: false; issues: ValidationIssue[] };
+
+const reservedVars = new Set(["API_KEYS", "TICKET_SECRET", "CONFIG"]);
+
+export function checkConfig(input: unknown): ConfigCheck {
+  const parsed = v.safeParse(configSchema, input);
+  if (!parsed.success) return { ok: false, issues: wireIssues(parsed.issues) };
+  const issues = [...semanticIssues(parsed.output)];
+  return issues.length > 0 ? { ok: false, issues } : { ok: true, config: parsed.output };
+}
+
+function* semanticIssues({ targets, routes, limits }: Config): Generator<ValidationIssue> {
+  const ids = new Set<string>();
+  for (const [index, target] of targets.entries()) {
+    const at = `/targets/${index}`;
+    if (ids.has(target.id)) yield issue(`${at}/id`, "is used twice", "uniqueItems");
+    ids.add(target.id);
+    if (target.keyVar !== undefined && reservedVars.has(target.keyVar)) {
+      yield issue(`${at}/keyVar`, "names a secret of Holdfast itself", "not");
+    }
+    if (target.adapter === "demo") continue;
+    if (target.baseUrl === undefined) yield issue(`${at}/baseUrl`, "is missing", "required");
+    if (target.model === undefined) yield issue(`${at}/model`, "is missing", "required");
+  }
+  if (!Object.hasOwn(routes, "default")) yield issue("/routes/default", "is missing", "required");
+  for (const [name, chain] of Object.entries(routes)) {
+    for (const [index, id] of chain.entries()) {
+      if (!ids.has(id)) yield issue(`/routes/${name}/${index}`, "names no configured target", "enum");
+      if (chain.indexOf(id) !== index) yield issue(`/routes/${name}/${index}`, "stands twice", "uniqueItems");
+    }
+  }
+  if (limits.retentionOutcomeMs < limits.retentionEventsMs) {
+    yield issue("/limits/retentionOutcomeMs", "must not be shorter than retentionEventsMs", "minimum");
+  }
+}
+
+const issue = (path: string, message: string, keyword: string): ValidationIssue => ({ path, message, keyword });
+
+const defaultClocks: AttemptClocks & { totalMs: number } = {
+  headersMs: 15_000,
+  firstOutputMs: 30_000,
+  idleMs: 30_000,
+  progressMs: 60_000,
+  totalMs: 600_000,
+  minBytesPerSecond: 0,
+};
+
+
+/** A target as a run will use it: its own clocks, shortened by what the request asks for. */
+export function planTarget(target: Target, request: ClockLimits = {}): PlannedTarget {
+  const shorter = (name: "headersMs" | "firstOutputMs" | "idleMs" | "progressMs") =>
+    Math.min(target.clocks?.[name] ?? defaultClocks[name], request[name] ?? Number.POSITIVE_INFINITY);
+  return {
+    id: target.id,
+    adapter: target.adapter,
+    locality: target.locality ?? (target.adapter === "demo" ? "edge" : "cloud"),
+    clocks: {
+      headersMs: shorter("headersMs"),
+      firstOutputMs: shorter("firstOutputMs"),
+      idleMs: shorter("idleMs"),
+      progressMs: shorter("progressMs"),
+      minBytesPerSecond: target.clocks?.minBytesPerSecond ?? defaultClocks.minBytesPerSecond,
+    },
+    target,
+  };
+}
+
+/** The run's total clock: the longest any target of the chain allows, shortened by the request. Milliseconds. */
+export function totalClock(chain: readonly Target[], request: ClockLimits = {}, timeoutMs?: number): number {
+  const configured = Math.max(...chain.map(({ clocks }) => clocks?.totalMs ?? defaultClocks.totalMs));
+  return Math.min(configured, request.totalMs ?? configured, timeoutMs ?? configured);
+}
+

@@ -1,0 +1,9 @@
+// Entry of the Worker: the request handler and the classes of its Durable Objects.
+import { handle } from "./http/router.ts";
+
+export { RunObject } from "../durable-objects/run-object.ts";
+export { TenantObject } from "../durable-objects/tenant-object.ts";
+
+export default {
+  fetch: (request, env) => handle(request, env),
+} satisfies ExportedHandler<Env>;

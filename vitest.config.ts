@@ -1,0 +1,22 @@
+// Five kinds of tests: pure code in Node, objects inside workerd, the whole Worker over sockets, across restarts, and in real clients.
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+/** Projects that start a server of their own run their files one after the other: the machine may have two cores. */
+const server = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 };
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
+        test: { name: "workerd", include: ["test/workerd/**/*.test.ts"] },
+      },
+      { test: { name: "http", include: ["test/http/**/*.test.ts"], ...server } },
+      { test: { name: "clients", include: ["test/clients/**/*.test.ts"], ...server } },
+      { test: { name: "restart", include: ["test/restart/**/*.test.ts"], ...server } },
+      { test: { name: "browser", include: ["test/browser/**/*.test.ts"], ...server } },
+    ],
+  },
+});
