@@ -29,13 +29,13 @@ export function attemptClock(
   let timer: number | null = null;
 
   const deadlines = (): { at: number; failure: ClockFailure }[] => {
-    if (phase === "headers") return [{ at: startedAt + clocks.headersMs, failure: "timeout_headers" }];
-    const running: { at: number; failure: ClockFailure }[] = [
+    const firstOutput = { at: startedAt + clocks.firstOutputMs, failure: "timeout_ttft" } as const;
+    if (phase === "headers") return [{ at: startedAt + clocks.headersMs, failure: "timeout_headers" }, firstOutput];
+    return [
       { at: lastByte + clocks.idleMs, failure: "timeout_idle" },
       { at: lastEvent + clocks.progressMs, failure: "timeout_progress" },
+      ...(phase === "first" ? [firstOutput] : []),
     ];
-    if (phase === "first") running.push({ at: startedAt + clocks.firstOutputMs, failure: "timeout_ttft" });
-    return running;
   };
 
   const check = (): void => {

@@ -1,7 +1,7 @@
 // One attempt at one target: the request, the read loop, its clocks. Reports provider events and exactly one verdict; decides nothing about the run.
 import type { Failure, FailureClass } from "../schemas/failure.ts";
 import type { PlannedTarget } from "../schemas/plan.ts";
-import type { ProviderEvent, Verdict } from "../schemas/provider.ts";
+import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import type { Adapter } from "../src/providers/provider.ts";
 import { attemptClock } from "./attempt-clock.ts";
@@ -17,8 +17,9 @@ export interface AttemptOptions {
   adapter: Adapter;
   planned: PlannedTarget;
   request: StartRequest;
-  key: string | undefined;
-  /** The last event of the last call is the verdict. */
+  /** The target's secret; `missing` when it names one that is not set. */
+  key: string | undefined | { missing: string };
+  /** Never called before `startAttempt` returned. The last event of the last call is the verdict. */
   emit(events: ProviderEvent[]): void;
   now(): number;
 }
@@ -64,7 +65,11 @@ export function startAttempt(options: AttemptOptions): Attempt {
   };
 
   const run = async (): Promise<void> => {
-    const built = adapter.request(options.request, planned.target, options.key);
+    const { key } = options;
+    if (typeof key === "object") {
+      return fail({ failureClass: "auth", message: `The secret ${key.missing} is not set on this server.` });
+    }
+    const built = adapter.request(options.request, planned.target, key);
     deliver(built.unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
     const response = await (adapter.respond?.(built, planned.target, abort.signal) ??
       fetch(built.url, {
@@ -74,10 +79,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
         redirect: "manual",
         signal: abort.signal,
       }));
-    if (ended) {
-      await response.body?.cancel();
-      return;
-    }
+    if (ended) return response.body?.cancel();
     clock.headers();
     reader = response.body?.getReader();
     const start = response.ok ? await firstBytes(reader, adapter, clock.bytes) : { usable: false, bytes: [] };
@@ -96,14 +98,15 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (!ended) end(stage.end());
   };
 
-  run().catch(() => {
+  const start = Promise.resolve().then(run);
+  start.catch(() => {
     // The runtime's message may hold hosts and paths, and cannot tell causes apart: only the phase counts.
     const failureClass = reader === undefined ? "connect" : "reset";
     fail({ failureClass, message: clockMessages[failureClass] ?? "" });
   });
 
   return {
-    abort: () => end([{ type: "verdict", verdict: "aborted" } satisfies Verdict]),
+    abort: () => end([{ type: "verdict", verdict: "aborted" }]),
   };
 }
 

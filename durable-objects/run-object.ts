@@ -254,16 +254,20 @@ export class RunObject extends DurableObject<Env> {
   #openAttempt(run: Run, attempt: number, planned: PlannedTarget): Attempt | undefined {
     const request = this.#request;
     if (request === undefined) return undefined;
-    const { keyVar } = planned.target;
-    const key = keyVar === undefined ? undefined : Reflect.get(this.env, keyVar);
     return startAttempt({
       adapter: adapters[planned.adapter],
       planned,
       request,
-      key: typeof key === "string" ? key : undefined,
+      key: this.#keyOf(planned),
       emit: (events) => this.#apply(run, { type: "provider", at: Date.now(), attempt, events }),
       now: () => Date.now(),
     });
+  }
+
+  #keyOf({ target: { keyVar } }: PlannedTarget): string | undefined | { missing: string } {
+    if (keyVar === undefined) return undefined;
+    const key: unknown = Reflect.get(this.env, keyVar);
+    return typeof key === "string" && key !== "" ? key : { missing: keyVar };
   }
 
   #report(run: Run, { type, payload }: Telemetry): void {
@@ -284,7 +288,8 @@ export class RunObject extends DurableObject<Env> {
 
   /** The terminal payload's JSON text once readers may see it; until then the handle. */
   #standing({ row, log }: Run): OutcomeAnswer {
-    const [terminal] = row.terminal === undefined || !log.sealed ? [] : log.page(row.terminal - 1);
+    // From storage: the terminal outlives the log of a swept run.
+    const [terminal] = row.terminal === undefined || !log.sealed ? [] : this.#store.read(row.terminal - 1);
     return terminal === undefined ? { running: handleOf(row) } : { outcome: terminal.payload };
   }
 

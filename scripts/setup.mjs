@@ -27,39 +27,53 @@ export function toolEnvironment() {
 
 /** Installs what is missing; returns one line that says what is wrong, or undefined when all is ready. */
 export function setUp() {
-  if (Number(process.versions.node.split(".")[0]) < 18)
-    return `Node 18 or newer is needed, this is ${process.version}.`;
-  if (packagesMatch() && toolFault() === undefined) return undefined;
-  console.log("Installing packages (npm ci) ...");
-  // NODE_ENV=production or an `omit` of the user must not leave out the tools. npm itself has to run on the machine's
-  // Node: the project's is among the files it replaces.
-  const result = spawnSync(
-    "npm",
-    ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"],
-    {
-      cwd: root,
-      env: withPath(pathEntries().filter((entry) => path.resolve(entry) !== binaries)),
-      stdio: ["ignore", "inherit", "inherit"],
-      shell: windows,
-    },
-  );
-  if (result.error !== undefined)
-    return `npm could not be started (${result.error.message}): install npm and start again.`;
-  if (result.status !== 0) return "npm ci failed, see above.";
-  return toolFault();
+  const [major] = process.versions.node.split(".");
+  if (Number(major) < 18) return `Node 18 or newer is needed, this is ${process.version}.`;
+
+  let state = packages();
+  let fault = toolFault();
+  if (state === "different" || fault !== undefined) {
+    console.log("Installing packages (npm ci) ...");
+    // npm runs on the machine's Node here: the project's is among the files that it replaces.
+    const outside = pathEntries().filter((entry) => path.resolve(entry) !== binaries);
+    fault = npm(["ci"], outside) ?? toolFault();
+    if (fault !== undefined) return fault;
+    state = packages();
+  }
+  // On an old Node npm leaves out, without a word, the platform binaries of tools that want a newer one (rolldown's,
+  // oxlint's). The project's Node is new enough, so npm on that adds them.
+  return state === "partial" ? npm(["install", "--no-save"], [binaries, ...pathEntries()]) : undefined;
 }
 
-/** Whether the installed packages are those of the lock file, by npm's own record of what it installed. */
-function packagesMatch() {
+/** Runs npm with this PATH. NODE_ENV=production or an `omit` of the user must not leave the tools out. */
+function npm(words, entries) {
+  const args = [...words, "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"];
+  const options = { cwd: root, env: withPath(entries), stdio: ["ignore", "inherit", "inherit"], shell: windows };
+  const { error, status } = spawnSync("npm", args, options);
+  if (error !== undefined) return `npm could not be started (${error.message}): install npm and start again.`;
+  return status === 0 ? undefined : `npm ${words.join(" ")} failed, see above.`;
+}
+
+/** How the installed packages stand to the lock file, by npm's own record of what it installed. */
+function packages() {
   const wanted = readPackages(path.join(root, "package-lock.json"));
   const installed = readPackages(path.join(modules, ".package-lock.json"));
-  if (wanted === undefined || installed === undefined) return false;
+  if (wanted === undefined || installed === undefined) return "different";
+  if (Object.keys(installed).some((name) => !(name in wanted))) return "different";
+  let state = "complete";
   for (const [name, entry] of Object.entries(wanted)) {
     const found = installed[name];
-    if (name === "" || (found === undefined && entry.optional === true)) continue; // another platform's binary
-    if (found === undefined || found.version !== entry.version || found.integrity !== entry.integrity) return false;
+    if (found === undefined && name !== "" && entry.optional !== true) return "different";
+    if (found === undefined && isForThisPlatform(entry)) state = "partial";
+    if (found !== undefined && (found.version !== entry.version || found.integrity !== entry.integrity))
+      return "different";
   }
-  return Object.keys(installed).every((name) => name in wanted);
+  return state;
+}
+
+/** Whether this is a binary built for this system (workerd has none for musl); false for packages that name no system. */
+function isForThisPlatform({ os = [], cpu = [], libc = ["glibc"] }) {
+  return os.includes(process.platform) && cpu.includes(process.arch) && libc.includes("glibc");
 }
 
 function readPackages(file) {
@@ -84,7 +98,7 @@ function toolFault() {
     { cwd: root },
   );
   if (workerd.status !== 0)
-    return "workerd does not run: its package is not installed, or there is no build for this system (on Linux it needs glibc 2.35).";
+    return "workerd does not run: its package is not installed, or there is no build for this system.";
   return undefined;
 }
 
