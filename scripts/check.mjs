@@ -1,5 +1,5 @@
-// `npm run check`: every check that runs no program of ours but the layer test. Runs all of them, whatever fails,
-// and ends with the list of those that did. Never changes a file of the tree: `npm run format` and `oxlint --fix` do.
+// `npm run check`: formatting, lint, types, unused code, layers, configuration and a dry deploy. Runs all of them, whatever
+// fails, and ends with the list of those that did. Never changes a source file: `npm run format` does.
 import { spawnSync } from "node:child_process";
 import { root, setUp, toolEnvironment } from "./setup.mjs";
 

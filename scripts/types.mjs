@@ -1,15 +1,19 @@
-// `npm run types`: type-checks each part of the tree under the settings of the runtime it is for (workerd, browser, Node).
-// Never emits.
+// `npm run types`: type-checks each part of the tree under the settings of the runtime it is for (workerd, browser, Node):
+// one tsconfig.json per part. Never emits.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { root } from "./setup.mjs";
 
-const configs = ["tsconfig.json", "src/console/tsconfig.json", "test/tsconfig.json"].filter((file) =>
-  existsSync(path.join(root, file)),
-);
 const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
-const failed = configs.filter((file) => {
+const parts = ["src", "test", "bench"].filter((folder) => existsSync(path.join(root, folder)));
+const configs = parts.flatMap((folder) =>
+  readdirSync(path.join(root, folder), { recursive: true })
+    .filter((name) => path.basename(name) === "tsconfig.json")
+    .map((name) => path.join(folder, name)),
+);
+
+const failed = ["tsconfig.json", ...configs.sort()].filter((file) => {
   console.log(`tsc -p ${file}`);
   return spawnSync(process.execPath, [tsc, "--noEmit", "-p", file], { cwd: root, stdio: "inherit" }).status !== 0;
 });
