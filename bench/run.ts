@@ -4,15 +4,31 @@ import { existsSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { cost } from "./measures/cost.ts";
+import { fanOut, fanOutPaced } from "./measures/fan-out.ts";
 import { firstOutput } from "./measures/first-output.ts";
 import { flood, packed } from "./measures/flood.ts";
+import { manyRuns } from "./measures/many-runs.ts";
 import type { Finding, Measure, Report } from "./measures/measure.ts";
+import { memory } from "./measures/memory.ts";
 import { paced } from "./measures/paced.ts";
+import { replay } from "./measures/replay.ts";
 import { endServersNow } from "./stand/server.ts";
 import { openStand, type Stand, type Trees } from "./stand/stand.ts";
 import { tableOf } from "./stand/table.ts";
 
-const MEASURES: readonly Measure[] = [flood, packed, paced, firstOutput];
+const MEASURES: readonly Measure[] = [
+  flood,
+  packed,
+  paced,
+  firstOutput,
+  fanOut,
+  fanOutPaced,
+  manyRuns,
+  replay,
+  cost,
+  memory,
+];
 /** For one measure, and for all of them. */
 const MEASURE_LIMIT_MS = 100_000;
 const TOTAL_LIMIT_MS = 350_000;
@@ -95,9 +111,9 @@ async function takeAll(measures: readonly Measure[], stand: Stand, begun: number
       taken.context.push(...context);
       process.stderr.write(`${((performance.now() - started) / 1000).toFixed(0)} s\n`);
     } catch (fault) {
-      stand.closeReaders();
       taken.failed.push(`${measure.name} could not be taken: ${fault instanceof Error ? fault.message : String(fault)}`);
       process.stderr.write("could not be taken\n");
+      await stand.renew();
     }
   }
   return taken;

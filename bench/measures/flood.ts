@@ -15,7 +15,8 @@ interface Flood {
   limit: number;
 }
 
-const ROUNDS = 3;
+const ROUNDS = 5;
+const BUDGET_MS = 40_000;
 const SECONDS = 1 / 1000;
 
 export const flood = measureOf({ name: "flood", events: 20_000, perPacket: 1, limit: 1.3 });
@@ -47,7 +48,7 @@ function measureOf({ name, events, perPacket, limit }: Flood): Measure {
         { name: "pass", take: () => passed(stand, packets.reduce((sum, packet) => sum + contentLength(packet), 0)) },
       ];
       await takeTurns(1, contestants);
-      const results = await takeTurns(ROUNDS, contestants);
+      const results = await takeTurns(ROUNDS, contestants, BUDGET_MS);
       if (reads < packets.length) throw new Error(`the Worker read ${packets.length} packets in ${reads} reads`);
 
       const drain = median(results.get("drain") ?? []);

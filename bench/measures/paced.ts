@@ -1,6 +1,6 @@
 // One run at the pace of a fast model: how much later a token arrives than through a Worker that passes the body on unread.
 import { delaysOf, paced as pacedAnswer, paceOf, type WriteTimes } from "../stand/bodies.ts";
-import { framesOf, wholeRun } from "../stand/frames.ts";
+import { framesOf, wholeRun, type Frame } from "../stand/frames.ts";
 import { percentile, takeTurns } from "../stand/statistics.ts";
 import type { Measure } from "./measure.ts";
 
@@ -19,7 +19,7 @@ export const paced: Measure = {
     const reference = await stand.reference();
     let pace = Number.POSITIVE_INFINITY;
     /** One stream: `open` begins it, the delays are its result. */
-    const turn = async (stream: () => Promise<ReturnType<typeof framesOf>>): Promise<number[]> => {
+    const turn = async (stream: () => Promise<readonly Frame[]>): Promise<number[]> => {
       const writes: WriteTimes = [];
       stand.provider.answer(pacedAnswer({ count: TOKENS, perSecond: PER_SECOND, writes }));
       const frames = await stream();

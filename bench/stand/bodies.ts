@@ -1,9 +1,9 @@
 // The provider bodies of the measures, in the bytes of an OpenAI chat stream, and the marks by which a reader's event is matched
 // with the write it came from.
 import type { Buffer } from "node:buffer";
-import { openAiChat, openAiDelta } from "../../test/support/provider-bytes/openai-chat.ts";
+import { openAiChat } from "../../test/support/provider-bytes/openai-chat.ts";
 import type { Frame } from "./frames.ts";
-import { packetsOf, type Answer, type Stream } from "./provider.ts";
+import { packetsOf, type Answer } from "./provider.ts";
 
 /** `performance.now()` of each write: by the call's index, then by the event's. */
 export type WriteTimes = number[][];
@@ -32,25 +32,27 @@ export interface Pace {
   /** Filled as the writes happen. */
   writes: WriteTimes;
   gate?: Promise<void>;
+  /** Default: a mark that `delaysOf` finds. */
+  token?: (call: number, index: number) => string;
 }
 
-/** One marked token per tick. A late timer makes one write late, not those after it. */
-export function paced({ count, perSecond, writes, gate = Promise.resolve() }: Pace): Answer {
-  const [opening = [], closing = []] = edges();
+/** One token per tick. A late timer makes one write late, not those after it. */
+export function paced({ count, perSecond, writes, gate = Promise.resolve(), token = mark }: Pace): Answer {
   return async (stream) => {
     const times: number[] = [];
     writes[stream.index] = times;
-    const packets = Array.from({ length: count }, (_, index) => packetsOf([openAiDelta({ content: mark(stream, index) })]));
+    const tokens = Array.from({ length: count }, (_, index) => token(stream.index, index));
+    const packets = packetsOf(answerEvents(tokens));
     await gate;
-    await stream.send(opening);
+    await stream.send(packets.slice(0, 1));
     const begun = performance.now();
-    for (const [index, packet] of packets.entries()) {
+    for (const [index, packet] of packets.slice(1, 1 + count).entries()) {
       const wait = begun + (index * 1000) / perSecond - performance.now();
       if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
       times.push(performance.now());
-      await stream.send(packet);
+      await stream.send([packet]);
     }
-    await stream.send(closing);
+    await stream.send(packets.slice(1 + count));
   };
 }
 
@@ -73,12 +75,6 @@ export function paceOf(writes: WriteTimes): number {
   return Math.min(...paces);
 }
 
-function mark({ index: call }: Stream, index: number): string {
+function mark(call: number, index: number): string {
   return `#${call}.${index} `;
-}
-
-/** The packets around the text. */
-function edges(): Buffer[][] {
-  const [role = "", ...rest] = answerEvents([]);
-  return [packetsOf([role]), packetsOf(rest)];
 }

@@ -28,7 +28,8 @@ export interface OpenReading {
 
 export interface Call {
   path: string;
-  /** A POST when there is one. */
+  /** Default: POST when there is a body, else GET. */
+  method?: "DELETE";
   body?: unknown;
   accept?: string;
   /** Leaves the body unread until `resume`. */
@@ -47,7 +48,7 @@ export interface Client {
 export function clientOf(port: number): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
-  const open = async ({ path, body, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
+  const open = async ({ path, method, body, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers = {
       accept,
@@ -55,7 +56,14 @@ export function clientOf(port: number): Client {
     };
     const answered = Promise.withResolvers<IncomingMessage>();
     const sentAt = performance.now();
-    const call = request({ agent, host: "127.0.0.1", port, path, headers, method: text === undefined ? "GET" : "POST" });
+    const call = request({
+      agent,
+      host: "127.0.0.1",
+      port,
+      path,
+      headers,
+      method: method ?? (text === undefined ? "GET" : "POST"),
+    });
     call.once("response", answered.resolve);
     call.once("error", answered.reject);
     call.end(text);

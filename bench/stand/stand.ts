@@ -40,8 +40,8 @@ export interface Stand {
   freshProduct(name: Product["name"]): Promise<Product>;
   freshReference(): Promise<Reference>;
   readonly productNames: readonly Product["name"][];
-  /** Closes all connections of the readers: a measure that was given up leaves none behind. */
-  closeReaders(): void;
+  /** Ends all servers; the next measure gets new ones. For a measure that was given up: its runs may still go on. */
+  renew(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,20 +56,18 @@ const SSE = "text/event-stream";
 export async function openStand(trees: Trees): Promise<Stand> {
   const provider = await startProvider();
   const productNames = trees.against === undefined ? (["ours"] as const) : (["ours", "against"] as const);
-  const stops: (() => Promise<void>)[] = [() => provider.stop()];
-  const clients = new Set<Client>();
+  const stops = new Set<() => Promise<void>>();
   let products: Promise<readonly Product[]> | undefined;
   let reference: Promise<Reference> | undefined;
 
   const keep = (server: Server): { client: Client; workerd(): number; stop(): Promise<void> } => {
     const client = clientOf(server.port);
-    clients.add(client);
     const stop = async (): Promise<void> => {
+      stops.delete(stop);
       client.close();
-      clients.delete(client);
       await server.stop();
     };
-    stops.push(stop);
+    stops.add(stop);
     return { client, workerd: () => server.workerd(), stop };
   };
 
@@ -102,6 +100,12 @@ export async function openStand(trees: Trees): Promise<Stand> {
     return { ...kept, open, read };
   };
 
+  const renew = async (): Promise<void> => {
+    products = undefined;
+    reference = undefined;
+    await Promise.all([...stops].map((stop) => stop()));
+  };
+
   return {
     provider,
     productNames,
@@ -109,11 +113,10 @@ export async function openStand(trees: Trees): Promise<Stand> {
     freshReference,
     products: () => (products ??= Promise.all(productNames.map(freshProduct))),
     reference: () => (reference ??= freshReference()),
-    closeReaders() {
-      for (const client of clients) client.close();
-    },
+    renew,
     async stop() {
-      for (const stop of stops.toReversed()) await stop();
+      await renew();
+      await provider.stop();
     },
   };
 }

@@ -18,13 +18,20 @@ export interface Contestant<Result> {
   take(round: number): Promise<Result>;
 }
 
-/** Lets all take turns, every other round in reverse order, so that a drift of the machine falls on all alike. */
+/**
+ * Lets all take turns, every other round in reverse order, so that a drift of the machine falls on all alike. Ends early when a
+ * further round is not likely to end within `budgetMs`.
+ */
 export async function takeTurns<Result>(
   rounds: number,
   contestants: readonly Contestant<Result>[],
+  budgetMs = Number.POSITIVE_INFINITY,
 ): Promise<Map<string, Result[]>> {
   const results = new Map<string, Result[]>(contestants.map(({ name }) => [name, []]));
+  const begun = performance.now();
   for (let round = 0; round < rounds; round++) {
+    const spent = performance.now() - begun;
+    if (round > 0 && spent + spent / round > budgetMs) break;
     for (const { name, take } of round % 2 === 0 ? contestants : contestants.toReversed()) {
       results.get(name)?.push(await take(round));
     }

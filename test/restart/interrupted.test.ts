@@ -14,6 +14,7 @@ let provider: FaultProvider;
 let server: Holdfast;
 
 beforeAll(async () => {
+  console.log(`random moments of this run: TEST_SEED=${seed}`);
   provider = await startFaultProvider();
   // Two slots: runs that kept theirs over a restart would soon refuse all others.
   const limits = { maxActiveRuns: 2, heartbeatMs: 300 };
@@ -56,7 +57,10 @@ async function expectUnchanged(): Promise<void> {
 
 const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 1_000_000));
 /** The n-th of a seeded row of numbers from 1 to `limit`. */
-const drawn = (n: number, limit: number): number => 1 + (((seed + 1) * (n + 3) * 7919) % limit);
+function drawn(n: number, limit: number): number {
+  const mixed = Math.imul(seed ^ Math.imul(n + 1, 0x9e3779b1), 0x85ebca6b);
+  return 1 + (((mixed ^ (mixed >>> 13)) >>> 0) % limit);
+}
 
 interface Moment {
   name: string;
@@ -82,7 +86,7 @@ const moments: readonly Moment[] = [
     wait: (reader) => reader.until(({ type }) => type === "tool_call_delta"),
   },
   ...[0, 1, 2].map((n) => ({
-    name: `at random, after event ${4 + drawn(n, 250)} (TEST_SEED=${seed})`,
+    name: `after event ${4 + drawn(n, 250)}, at random`,
     script: streaming,
     wait: hasEvents(4 + drawn(n, 250)),
   })),
