@@ -36,6 +36,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   let ended = false;
   let usageTimer: number | null = null;
+  /** Classes what has come of an answer that is no stream. */
+  let refusal: (() => Failure) | undefined;
 
   const end = (events: ProviderEvent[]): void => {
     if (ended) return;
@@ -50,7 +52,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
   const fail = (failure: Failure): void => end([{ type: "verdict", verdict: "failed", failure }]);
 
   const clock = attemptClock(planned.clocks, now, (failureClass, floor) => {
-    fail({ failureClass, message: clockMessages[failureClass] ?? "", ...(floor !== undefined && { floor }) });
+    // A refusal that stalls is still the refusal that its status says.
+    fail(refusal?.() ?? { failureClass, message: clockMessages[failureClass] ?? "", ...(floor !== undefined && { floor }) });
   });
 
   const deliver = (events: ProviderEvent[]): void => {
@@ -60,6 +63,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
     clock.event(events.some(isOutput));
     emit(events);
     if (usageTimer === null && events.some(({ type }) => type === "finishing")) {
+      // The answer is over: from here on only this wait counts.
+      clock.stop();
       usageTimer = setTimeout(() => end(stage.end()), USAGE_WAIT_MS);
     }
   };
@@ -84,9 +89,11 @@ export function startAttempt(options: AttemptOptions): Attempt {
     reader = response.body?.getReader();
     const start = response.ok ? await firstBytes(reader, adapter, clock.bytes) : { usable: false, bytes: [] };
     if (!start.usable) {
-      const body = await errorBody(reader, start.bytes, clock.bytes);
-      if (ended) return;
-      return fail(adapter.failure({ status: response.status, headers: response.headers, body, now: now() }));
+      const { status, headers } = response;
+      const body = errorBody(reader, start.bytes, clock.bytes);
+      refusal = () => adapter.failure({ status, headers, body: body.text(), now: now() });
+      await body.read();
+      return fail(refusal());
     }
     for (const bytes of start.bytes) deliver(stage.feed(bytes));
     while (!ended && reader !== undefined) {
@@ -138,18 +145,23 @@ async function firstBytes(reader: Reader, adapter: Adapter, count: (bytes: numbe
   return { usable: true, bytes };
 }
 
-async function errorBody(reader: Reader, first: readonly Uint8Array[], count: (bytes: number) => void): Promise<string> {
+/** `text` is what has been read so far. */
+function errorBody(reader: Reader, first: readonly Uint8Array[], count: (bytes: number) => void) {
   const decoder = new TextDecoder();
   let text = first.map((bytes) => decoder.decode(bytes, { stream: true })).join("");
-  try {
-    while (text.length < MAX_ERROR_BYTES) {
-      const read = await reader?.read();
-      if (read === undefined || read.done) break;
-      count(read.value.byteLength);
-      text += decoder.decode(read.value, { stream: true });
-    }
-  } catch {
-    // A broken error body still leaves its status and headers to class.
-  }
-  return text.slice(0, MAX_ERROR_BYTES);
+  return {
+    text: () => text.slice(0, MAX_ERROR_BYTES),
+    async read(): Promise<void> {
+      try {
+        while (text.length < MAX_ERROR_BYTES) {
+          const read = await reader?.read();
+          if (read === undefined || read.done) break;
+          count(read.value.byteLength);
+          text += decoder.decode(read.value, { stream: true });
+        }
+      } catch {
+        // A broken error body still leaves its status and headers to class.
+      }
+    },
+  };
 }

@@ -7,13 +7,18 @@ import type { RunStateView } from "../schemas/run.ts";
 import { dialects, isDialectId } from "../src/dialects/index.ts";
 import { adapters } from "../src/providers/index.ts";
 import { transition, type Effect, type Input } from "../src/run/machine.ts";
-import { evolve, type RunState } from "../src/run/state.ts";
+import { damagedLog } from "../src/run/outcome.ts";
+import type { RunState } from "../src/run/state.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
 import { startAttempt, type Attempt } from "./attempt.ts";
+import { frames, type Frames } from "./frames.ts";
+import { pass } from "./gate.ts";
 import { acceptedState, foldLog } from "./run-fold.ts";
-import { entryOf, runLog, type RunLog } from "./run-log.ts";
-import { runLogStore, type RunLogStore, type RunRow } from "./run-log-store.ts";
+import { reservation, runLog, type LogOptions, type RunLog } from "./run-log.ts";
+import { runLogStore, type Marks, type RunLogStore, type RunRow } from "./run-log-store.ts";
 import { handleOf, positionOf, stateOf } from "./run-view.ts";
+import { entryOf } from "./segment-codec.ts";
+import { emptyTranscript, readOn, type Transcript } from "./transcript.ts";
 import { viewerStream } from "./viewer.ts";
 import { within } from "./within.ts";
 
@@ -21,15 +26,17 @@ import { within } from "./within.ts";
 const LIVE_ALARM_MS = 30_000;
 /** How long the tenant's slot may hold up the end of a run. */
 const RELEASE_WAIT_MS = 2000;
+/** How long a recovered run waits before it goes on: the call that woke it may be a cancel, and that comes first. */
+const RESUME_WAIT_MS = 20;
 
 /** All that exists once a run was accepted. */
 interface Run {
   row: RunRow;
   log: RunLog;
-  /** Everything decided so far. */
+  /** Everything decided so far; of a run that was found finished, only its end. */
   state: RunState;
-  /** Everything confirmed so far: what readers may be told. */
-  durable: RunState;
+  frames: Frames;
+  transcript: Transcript;
 }
 
 export class RunObject extends DurableObject<Env> {
@@ -47,7 +54,7 @@ export class RunObject extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#store = runLogStore(ctx.storage);
-    void ctx.blockConcurrencyWhile(() => this.#wake());
+    ctx.blockConcurrencyWhile(() => this.#wake());
   }
 
   /** Starts the run, or answers for the one that already has this name. Concurrent calls see one start. */
@@ -69,18 +76,20 @@ export class RunObject extends DurableObject<Env> {
     if (run === undefined || !isDialectId(query.dialect)) return { refused: "not_found" };
     const { row, log } = run;
     if (row.swept) return { refused: "gone" };
-    const position = positionOf(row, run.durable, query.from, Date.now());
-    if (position.cursor > log.durableTo) return { refused: "cursor_ahead" };
-    if (log.sealed && position.cursor === log.durableTo) return new Response(null, { status: 204 });
+    const end = row.terminal === undefined ? log.visibleTo : row.terminal - 1;
+    const position = positionOf(query.from, end, () => this.#transcriptTo(run, end));
+    if (position.cursor > log.visibleTo) return { refused: "cursor_ahead" };
+    if (log.sealed && position.cursor === log.visibleTo) return new Response(null, { status: 204 });
     const dialect = dialects[query.dialect][query.framing];
     this.#viewers++;
     if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
     const stream = viewerStream({
-      runId: row.plan.runId,
       log,
+      frames: run.frames,
       dialect,
       ...position,
       heartbeatMs: row.plan.limits.heartbeatMs,
+      damage: damagedLog(row.plan.runId),
       onClose: () => this.#viewerLeft(),
     });
     return new Response(stream, { headers: { "content-type": dialect.contentType } });
@@ -99,7 +108,7 @@ export class RunObject extends DurableObject<Env> {
   state(): RunStateView | undefined {
     const run = this.#run;
     if (run === undefined) return undefined;
-    return stateOf(run.row, run.durable, run.log.durableTo, this.#store.cost());
+    return stateOf(run.row, run.state, run.log.visibleTo, this.#store.cost());
   }
 
   /** Cancels a live run; a finished one stays as it is. Answers with the standing outcome. */
@@ -142,14 +151,13 @@ export class RunObject extends DurableObject<Env> {
     await this.#store.setAlarm(row.sealedAt + (row.swept ? retentionOutcomeMs : retentionEventsMs));
   }
 
-  /** Before anything else is answered: a run found live was interrupted, and says so. */
+  /** Before anything else is answered: a run found live is recovered, a finished one is only opened. */
   async #wake(): Promise<void> {
     const row = this.#store.load();
     if (row === undefined) return;
-    const run = this.#open(row, foldLog(row, this.#store));
-    if (row.sealedAt !== undefined) return;
-    this.#apply(run, { type: "interrupted", at: Date.now() });
-    await run.log.settled();
+    const marks = this.#store.marks();
+    if (row.terminal === undefined) return this.#recover(row, marks);
+    this.#open(row, foldLog(row, this.#store, row.terminal - 1).state, marks);
   }
 
   async #accept(plan: RunPlan, maxActiveRuns: number): Promise<StartAnswer> {
@@ -158,6 +166,7 @@ export class RunObject extends DurableObject<Env> {
     if (!(await tenant.acquire(plan.runId, maxActiveRuns, startedAt + plan.totalMs + LIVE_ALARM_MS))) {
       return { started: false, refused: "too_many_runs" };
     }
+    await pass("acquired", this.ctx);
     const { request, ...kept } = plan;
     const row: RunRow = {
       plan: kept,
@@ -169,18 +178,45 @@ export class RunObject extends DurableObject<Env> {
       recoveries: 0,
     };
     const first = transition(acceptedState(row), { type: "start", at: startedAt });
-    this.#store.accept(plan, startedAt, first.events.map(entryOf));
+    const durableTo = first.state.nextSequence - 1;
+    const reservedTo = durableTo + reservation(0, optionsOf(row));
+    this.#store.accept(plan, startedAt, first.events.map(entryOf), reservedTo);
     await this.#store.setAlarm(Math.min(startedAt + LIVE_ALARM_MS, startedAt + plan.totalMs));
-    await this.ctx.storage.sync();
+    await this.#confirm("accept");
     this.#request = request;
-    const run = this.#open(row, first.state);
-    this.#totalTimer = setTimeout(
-      () => this.#apply(run, { type: "deadline", at: Date.now() }),
-      Math.max(0, startedAt + plan.totalMs - Date.now()),
-    );
+    const run = this.#open(row, first.state, { durableTo, reservedTo });
+    this.#armTotal(run);
     this.#accepted.resolve();
     this.#carryOut(run, first.effects);
-    return { started: true, repeated: false, handle: handleOf(run.row) };
+    return { started: true, repeated: false, handle: handleOf(row) };
+  }
+
+  /**
+   * One transaction voids every number that a reader may have seen and storage does not have, restates the text, and
+   * counts the recovery. A log that cannot be read whole ends the run instead.
+   */
+  async #recover(row: RunRow, marks: Marks): Promise<void> {
+    const { state, damaged } = foldLog(row, this.#store);
+    const at = Date.now();
+    const known = { ...state, nextSequence: marks.durableTo + 1 };
+    const step = transition(known, { type: "recover", at, reservedTo: marks.reservedTo, damaged });
+    if (damaged) {
+      const run = this.#open(row, step.state, marks);
+      run.log.append(step.events);
+      return run.log.settled();
+    }
+    row.recoveries++;
+    const durableTo = step.state.nextSequence - 1;
+    const reservedTo = durableTo + reservation(0, optionsOf(row));
+    this.#store.recover(step.events.map(entryOf), reservedTo, row.recoveries);
+    await this.#store.setAlarm(Math.min(at + LIVE_ALARM_MS, row.startedAt + row.plan.totalMs));
+    await this.#confirm("recover");
+    this.#request = this.#store.request();
+    const run = this.#open(row, step.state, { durableTo, reservedTo });
+    this.#armTotal(run);
+    setTimeout(() => {
+      this.#apply(run, { type: "resume", at: Date.now(), recoveries: row.recoveries });
+    }, RESUME_WAIT_MS);
   }
 
   #repeat(run: Run, plan: RunPlan): StartAnswer {
@@ -192,37 +228,43 @@ export class RunObject extends DurableObject<Env> {
     return { started: true, repeated: true, handle: handleOf(run.row) };
   }
 
-  #open(row: RunRow, state: RunState): Run {
+  #open(row: RunRow, state: RunState, marks: Marks): Run {
     const log = runLog(
       this.#store,
       {
-        confirm: () => this.ctx.storage.sync(),
-        onDurable: (events) => this.#onDurable(run, events),
+        confirm: () => this.#confirm("flush"),
+        beforeEnd: (terminal) => this.#beforeEnd(row, terminal),
         onFailure: () => this.ctx.abort("The log could not be written."),
       },
-      { durableTo: state.nextSequence - 1, sealed: row.sealedAt !== undefined },
+      marks,
+      optionsOf(row),
     );
-    const run: Run = { row, log, state, durable: state };
+    const run: Run = { row, log, state, frames: frames(row.plan.runId), transcript: emptyTranscript };
     this.#run = run;
     return run;
   }
 
-  async #onDurable(run: Run, events: readonly LogEvent[]): Promise<void> {
-    run.durable = events.reduce(evolve, run.durable);
-    const last = events.at(-1);
-    if (last?.type !== "terminal") return;
-    const { row } = run;
-    row.status = last.payload.outcome;
-    row.sealedAt = last.at;
-    row.terminal = last.sequence;
+  /** Resolves when all writes so far are on disk. */
+  async #confirm(what: string): Promise<void> {
+    await pass(`${what} written`, this.ctx);
+    await this.ctx.storage.sync();
+    await pass(`${what} confirmed`, this.ctx);
+  }
+
+  /** Readers learn of the end only when the tenant's slot is free again, so that a next run finds it. */
+  async #beforeEnd(row: RunRow, { at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     this.#request = undefined;
-    await this.#store.setAlarm(last.at + row.plan.limits.retentionEventsMs);
-    // Readers learn of the end only when the tenant's slot is free again, so that a next run finds it.
+    await pass("ending", this.ctx);
     const released = this.env.TENANT.getByName(row.plan.tenant).release(row.plan.runId);
+    await this.#store.setAlarm(at + row.plan.limits.retentionEventsMs);
     await within(
       released.catch(() => undefined),
       RELEASE_WAIT_MS,
     );
+    await pass("released", this.ctx);
+    row.status = payload.outcome;
+    row.sealedAt = at;
+    row.terminal = sequence;
   }
 
   #apply(run: Run, input: Input): void {
@@ -286,10 +328,27 @@ export class RunObject extends DurableObject<Env> {
     }, limits.disconnectGraceMs);
   }
 
+  #armTotal(run: Run): void {
+    const { startedAt, plan } = run.row;
+    const left = Math.max(0, startedAt + plan.totalMs - Date.now());
+    this.#totalTimer = setTimeout(() => this.#apply(run, { type: "deadline", at: Date.now() }), left);
+  }
+
+  /** Reads on from where the last such reader stopped: a late joiner costs what is new. */
+  #transcriptTo(run: Run, end: number): Transcript {
+    while (run.transcript.to < end) {
+      const page = run.log.page(run.transcript.to);
+      if ("damagedTo" in page) break;
+      run.transcript = readOn(run.transcript, page.entries.filter(({ sequence }) => sequence <= end));
+    }
+    return run.transcript;
+  }
+
   /** The terminal payload's JSON text once readers may see it; until then the handle. */
   #standing({ row, log }: Run): OutcomeAnswer {
     // From storage: the terminal outlives the log of a swept run.
-    const [terminal] = row.terminal === undefined || !log.sealed ? [] : this.#store.read(row.terminal - 1);
+    const page = row.terminal === undefined || !log.sealed ? undefined : this.#store.read(row.terminal - 1);
+    const terminal = page !== undefined && "entries" in page ? page.entries[0] : undefined;
     return terminal === undefined ? { running: handleOf(row) } : { outcome: terminal.payload };
   }
 
@@ -301,4 +360,9 @@ export class RunObject extends DurableObject<Env> {
     await this.ctx.storage.deleteAll();
     this.#store = runLogStore(this.ctx.storage);
   }
+}
+
+function optionsOf({ plan, terminal }: RunRow): LogOptions {
+  const { flushMs, reserveEvents } = plan.limits;
+  return { strict: plan.policies.durability === "strict", flushMs, reserveEvents, sealed: terminal !== undefined };
 }

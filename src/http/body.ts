@@ -1,12 +1,12 @@
-// Reads a JSON body within its limit. Never keeps more than the limit in memory.
-import { parseJson } from "../wire/json.ts";
+// Reads a body, which is always one JSON object, within its limit. Never keeps more than the limit in memory.
+import { isRecord, parseJson, type JsonRecord } from "../wire/json.ts";
 import { fieldProblem, found, refused, type Problem, type Result } from "./problem.ts";
 
 /** Bytes that are read and dropped so that a client which is still sending can see the answer. */
 const MAX_DRAIN_BYTES = 16 * 1024 * 1024;
 
 /** `undefined` for an empty body. `limit` in bytes. */
-export async function readJson(request: Request, limit: number): Promise<Result<unknown>> {
+export async function readJson(request: Request, limit: number): Promise<Result<JsonRecord | undefined>> {
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) return refused(tooLarge(limit));
   if (request.body === null || declared === 0) return found(undefined);
@@ -26,6 +26,7 @@ export async function readJson(request: Request, limit: number): Promise<Result<
   if (text === undefined) return refused(fieldProblem("", "is not UTF-8", "encoding"));
   const parsed = parseJson(text);
   if (parsed === undefined) return refused(fieldProblem("", "is not JSON", "json"));
+  if (!isRecord(parsed.value)) return refused(fieldProblem("", "is not a JSON object", "object"));
   return found(parsed.value);
 }
 

@@ -32,6 +32,7 @@ const cursor = [
   parameter("lastEventId", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
   parameter("from", "query", "`now`: live only. `snapshot`: one merged event, then live.", { enum: ["now", "snapshot"] }),
 ];
+const dialect = parameter("dialect", "query", "The stream's dialect.", { enum: ["inderun"] });
 const faults = {
   400: problem("A field is not valid; details.validationIssues names it."),
   401: problem("The key or ticket is missing, malformed, forged or expired."),
@@ -48,6 +49,7 @@ export const openApiPaths = {
         parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run."),
         wait,
         ...cursor,
+        dialect,
       ],
       requestBody: body("StartRequest"),
       responses: {
@@ -84,7 +86,7 @@ export const openApiPaths = {
       operationId: "readEvents",
       summary: "Attach to the run's events, from the beginning or after a cursor",
       security: [{ bearer: [] }, { ticket: [] }, {}],
-      parameters: [runId, ...cursor, parameter("dialect", "query", "The stream's dialect.", { enum: ["inderun"] })],
+      parameters: [runId, ...cursor, dialect],
       responses: {
         ...faults,
         200: stream,
@@ -140,6 +142,9 @@ export const openApiPaths = {
   },
   "/openapi.json": {
     get: { operationId: "openApi", summary: "This document", responses: { 200: { description: "OpenAPI 3.1." } } },
+  },
+  "/schemas": {
+    get: { operationId: "listSchemas", summary: "The paths of all JSON Schemas", responses: { 200: { description: "The list." } } },
   },
   "/schemas/{name}": {
     get: {

@@ -85,13 +85,16 @@ export function problemResponse(problem: Problem, headers: Record<string, string
   });
 }
 
+/** On every stream: nobody on the way may keep it, change it or hold it back. */
+export const streamHeaders = { "cache-control": "no-store, no-transform", "x-accel-buffering": "no" };
+
 /** A day: an EventSource cannot read a 400 and must not come back at once with the same cursor. */
 const NO_RETRY_MS = 86_400_000;
 
 /** A problem that an EventSource can read: a stream of one `error` event without an id, then the end. */
 export function problemStream(problem: Problem): Response {
   const frame = ssePreamble(NO_RETRY_MS) + sseNamedFrame("error", JSON.stringify(problemBody(problem)));
-  return new Response(frame, { headers: { "content-type": "text/event-stream; charset=utf-8" } });
+  return new Response(frame, { headers: { "content-type": "text/event-stream; charset=utf-8", ...streamHeaders } });
 }
 
 /** One fault of one field. */

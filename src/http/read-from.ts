@@ -1,26 +1,34 @@
-// Where a reader wants to start, and in which framing: Last-Event-ID, query, Accept. Pure.
+// Where a reader wants to start, in which framing and dialect: Last-Event-ID, query, Accept. Pure.
 import type { ReadFrom } from "../../schemas/attach.ts";
 import type { Framing } from "../../schemas/framing.ts";
+import { isDialectId, type DialectId } from "../dialects/index.ts";
 import { fieldProblem, found, refused, type Result } from "./problem.ts";
 
+export interface ReadingStart {
+  from: ReadFrom;
+  /** Where the request says so; named when the run has not come that far. */
+  field: string;
+}
+
 /** Last-Event-ID beats the query: an EventSource comes back to the same URL. An empty cursor counts as none. */
-export function readFrom(request: Request): Result<ReadFrom> {
+export function readFrom(request: Request): Result<ReadingStart> {
   const query = new URL(request.url).searchParams;
   const cursors: [string, string | null][] = [
     ["header:Last-Event-ID", request.headers.get("last-event-id")],
     ["query:after", query.get("after")],
     ["query:lastEventId", query.get("lastEventId")],
   ];
-  for (const [path, value] of cursors) {
+  for (const [field, value] of cursors) {
     if (value === null || value.trim() === "") continue;
     const after = parseCursor(value.trim());
-    if (after === undefined) return refused(fieldProblem(path, "must be a whole number, the last sequence seen", "cursor"));
-    return found({ after });
+    if (after === undefined) return refused(fieldProblem(field, "must be a whole number, the last sequence seen", "cursor"));
+    return found({ from: { after }, field });
   }
+  const field = "query:from";
   const from = query.get("from");
-  if (from === null || from === "") return found("start");
-  if (from === "now" || from === "snapshot") return found(from);
-  return refused(fieldProblem("query:from", "must be 'now' or 'snapshot'", "enum"));
+  if (from === null || from === "") return found({ from: "start", field });
+  if (from === "now" || from === "snapshot") return found({ from, field });
+  return refused(fieldProblem(field, "must be 'now' or 'snapshot'", "enum"));
 }
 
 function parseCursor(text: string): number | undefined {
@@ -34,6 +42,12 @@ export function framingOf(request: Request): Framing | undefined {
   const accept = request.headers.get("accept")?.toLowerCase() ?? "";
   if (accept.includes("text/event-stream")) return "sse";
   return accept.includes("application/x-ndjson") ? "ndjson" : undefined;
+}
+
+/** The stream's dialect, by name. */
+export function dialectOf(request: Request): Result<DialectId> {
+  const dialect = new URL(request.url).searchParams.get("dialect") ?? "inderun";
+  return isDialectId(dialect) ? found(dialect) : refused(fieldProblem("query:dialect", "names no dialect of this server", "enum"));
 }
 
 /** Whole seconds, 0 to 55, as milliseconds; 0 when the parameter is absent. */

@@ -38,7 +38,7 @@ export const surface: Record<string, Methods> = {
 const router = Router();
 for (const [path, methods] of Object.entries(surface)) {
   router.all(path, (request, env: Env, config: Config, original: Request) =>
-    dispatch(methods, { request: original, env, config, runId: request.params["runId"] ?? request.params["name"] ?? "" }),
+    dispatch(methods, { request: original, env, config, runId: decoded(request.params["runId"] ?? request.params["name"] ?? "") }),
   );
 }
 
@@ -65,6 +65,15 @@ async function answer(request: Request, env: Env, config: Config): Promise<Respo
       : problemResponse({ code: "not_found", message: "There is nothing at this path." });
   } catch (error) {
     return failed(error);
+  }
+}
+
+/** A parameter as it was meant: a name may come percent-encoded. What cannot be decoded stays, and names nothing. */
+function decoded(parameter: string): string {
+  try {
+    return decodeURIComponent(parameter);
+  } catch {
+    return parameter;
   }
 }
 

@@ -1,11 +1,11 @@
 // The native run routes: start, state, events, outcome, cancel, delete, tickets. Translates between HTTP and a run's object; decides nothing about runs.
 import * as v from "valibot";
-import type { OutcomeAnswer, ReadFrom } from "../../schemas/attach.ts";
+import type { OutcomeAnswer } from "../../schemas/attach.ts";
 import type { Config } from "../../schemas/config.ts";
 import type { Framing } from "../../schemas/framing.ts";
 import type { RunHandle, TicketScope } from "../../schemas/run.ts";
-import { cancelRequestSchema, ticketRequestSchema } from "../../schemas/run.ts";
-import { isDialectId } from "../dialects/index.ts";
+import { cancelRequestSchema, runIdSchema, ticketRequestSchema } from "../../schemas/run.ts";
+import type { DialectId } from "../dialects/index.ts";
 import { wireIssues } from "../run/issues.ts";
 import { authorize } from "./authorize.ts";
 import { readJson } from "./body.ts";
@@ -15,9 +15,12 @@ import {
   noSuchRun,
   problemResponse,
   problemStream,
+  refused,
+  streamHeaders,
   type Problem,
+  type Result,
 } from "./problem.ts";
-import { framingOf, readFrom, waitMs } from "./read-from.ts";
+import { dialectOf, framingOf, readFrom, waitMs, type ReadingStart } from "./read-from.ts";
 import { planRun } from "./start-run.ts";
 import { signTicket, ticketSecret } from "./tickets.ts";
 
@@ -44,15 +47,20 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
       fieldProblem("header:Idempotency-Key", "must be 1 to 255 visible ASCII characters", "pattern"),
     );
   }
+  const dialect = dialectOf(request);
+  if (!dialect.ok) return problemResponse(dialect.problem);
   const framing = framingOf(request);
-  const from = readFrom(request);
-  if (!from.ok) return refuseCursor(from.problem, framing);
+  const start = readFrom(request);
+  if (!start.ok) return refuseCursor(start.problem, framing);
   const body = await readJson(request, config.limits.maxBodyBytes);
   if (!body.ok) return problemResponse(body.problem);
   const plan = await planRun(body.value, key, tenant.value, config);
   if (!plan.ok) return problemResponse(plan.problem);
   const { runId, limits } = plan.value;
   const stub = env.RUN.getByName(`${tenant.value}/${runId}`);
+  // A cursor belongs to a run that was there: when it is not, its reader must not pay for a new one.
+  const resumes = framing !== undefined && typeof start.value.from === "object";
+  if (resumes && (await stub.state()) === undefined) return refuseCursor(cursorAhead(start.value, runId), framing);
   const answer = await stub.start(plan.value, limits.maxActiveRuns);
   if (!answer.started) {
     return answer.refused === "conflict"
@@ -66,7 +74,10 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
         });
   }
   const headers = { location: `/v1/runs/${runId}/events`, "x-run-id": runId };
-  if (framing !== undefined) return attach({ env, tenant: tenant.value, runId, framing, from: from.value, waitMs: 0, headers });
+  if (framing !== undefined) {
+    const reading = { dialect: dialect.value, framing, start: start.value, waitMs: 0 };
+    return attach({ env, tenant: tenant.value, runId, ...reading, headers });
+  }
   if (wait.value !== undefined) return outcomeResponse(await stub.outcome(wait.value), headers);
   return handleResponse(answer.handle, headers);
 }
@@ -75,19 +86,18 @@ export async function readEvents(context: Context): Promise<Response> {
   const { request, env, config, runId } = context;
   const tenant = await authorizeRun(context, "read");
   if (!tenant.ok) return problemResponse(tenant.problem);
-  const dialect = new URL(request.url).searchParams.get("dialect") ?? "inderun";
-  if (!isDialectId(dialect)) {
-    return problemResponse(fieldProblem("query:dialect", "names no dialect of this server", "enum"));
-  }
+  const dialect = dialectOf(request);
+  if (!dialect.ok) return problemResponse(dialect.problem);
   const framing = framingOf(request);
-  const from = readFrom(request);
-  if (!from.ok) return refuseCursor(from.problem, framing);
+  const start = readFrom(request);
+  if (!start.ok) return refuseCursor(start.problem, framing);
   return attach({
     env,
     tenant: tenant.value,
     runId,
-    framing: framing ?? "sse",
-    from: from.value,
+    dialect: dialect.value,
+    framing,
+    start: start.value,
     waitMs: config.limits.attachWaitMs,
     headers: { "x-run-id": runId },
   });
@@ -119,7 +129,7 @@ export async function cancelRun(context: Context): Promise<Response> {
 }
 
 export async function deleteRun(context: Context): Promise<Response> {
-  const tenant = await authorize(context.request, context.env);
+  const tenant = await authorizeRun(context);
   if (!tenant.ok) return problemResponse(tenant.problem);
   const existed = await runOf(context, tenant.value).forget();
   return existed ? new Response(null, { status: 204 }) : problemResponse(noSuchRun());
@@ -142,9 +152,10 @@ export async function createTicket({ request, env, config }: Context): Promise<R
   return Response.json({ ticket, runId, scope, expiresAt, url }, { status: 201, headers: { "cache-control": "no-store" } });
 }
 
-/** A path that cannot be a run's name is a run that is not there. */
-function authorizeRun({ request, env, runId }: Context, scope: TicketScope) {
-  return authorize(request, env, { ticket: { runId, scope } });
+/** Without a scope no ticket will do. A path that cannot be a run's name is a run that is not there. */
+async function authorizeRun({ request, env, runId }: Context, scope?: TicketScope): Promise<Result<string>> {
+  const tenant = await authorize(request, env, scope === undefined ? {} : { ticket: { runId, scope } });
+  return tenant.ok && !v.is(runIdSchema, runId) ? refused(noSuchRun()) : tenant;
 }
 
 function runOf({ env, runId }: Context, tenant: string) {
@@ -155,24 +166,22 @@ interface AttachRequest {
   env: Env;
   tenant: string;
   runId: string;
-  framing: Framing;
-  from: ReadFrom;
+  dialect: DialectId;
+  /** What the client asked for; SSE when it asked for nothing. */
+  framing: Framing | undefined;
+  start: ReadingStart;
   waitMs: number;
   headers: Record<string, string>;
 }
 
-async function attach({ env, tenant, runId, framing, from, waitMs: wait, headers }: AttachRequest): Promise<Response> {
+async function attach(request: AttachRequest): Promise<Response> {
+  const { env, tenant, runId, dialect, framing, start, waitMs: wait, headers } = request;
   const stub = env.RUN.getByName(`${tenant}/${runId}`);
-  const answer = await stub.attach({ dialect: "inderun", framing, from, waitMs: wait });
+  const answer = await stub.attach({ dialect, framing: framing ?? "sse", from: start.from, waitMs: wait });
   if (answer instanceof Response) {
     return new Response(answer.body, {
       status: answer.status,
-      headers: {
-        ...Object.fromEntries(answer.headers),
-        "cache-control": "no-store, no-transform",
-        "x-accel-buffering": "no",
-        ...headers,
-      },
+      headers: { ...Object.fromEntries(answer.headers), ...streamHeaders, ...headers },
     });
   }
   switch (answer.refused) {
@@ -181,12 +190,14 @@ async function attach({ env, tenant, runId, framing, from, waitMs: wait, headers
     case "gone":
       return problemResponse({ code: "gone", message: "The run's events are no longer kept; its outcome is.", runId });
     case "cursor_ahead":
-      return refuseCursor(
-        { ...fieldProblem("header:Last-Event-ID", "is ahead of the run", "cursor"), runId },
-        framing,
-      );
+      return refuseCursor(cursorAhead(start, runId), framing);
   }
 }
+
+const cursorAhead = ({ field }: ReadingStart, runId: string): Problem => ({
+  ...fieldProblem(field, "is ahead of the run", "cursor"),
+  runId,
+});
 
 function refuseCursor(problem: Problem, framing: Framing | undefined): Response {
   return framing === "sse" ? problemStream(problem) : problemResponse(problem);

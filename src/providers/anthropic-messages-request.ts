@@ -1,7 +1,7 @@
 // Builds an Anthropic Messages request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
-import { messagesOf, outputText, partsOf, textOf, urlOf, type Part } from "./conversation.ts";
+import { headersOf, messagesOf, outputText, partsOf, textOf, unsentImages, urlOf, type Part } from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
 
 /** The API requires a limit; this one is used when the request names none. */
@@ -30,17 +30,20 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
   };
   return {
     url: urlOf(target.baseUrl, "/v1/messages", target.query),
-    headers: {
-      "content-type": "application/json",
-      accept: "text/event-stream",
-      "anthropic-version": "2023-06-01",
-      ...(key !== undefined && { "x-api-key": key }),
-      ...target.headers,
-    },
+    headers: headersOf(
+      {
+        "content-type": "application/json",
+        accept: "text/event-stream",
+        "anthropic-version": "2023-06-01",
+        ...(key !== undefined && { "x-api-key": key }),
+      },
+      target.headers,
+    ),
     body: JSON.stringify(body),
     unsupported: [
       ...(seed === undefined ? [] : ["generation.seed"]),
       ...(output === undefined || output === "text" ? [] : ["generation.output"]),
+      ...unsentImages(messages, ["system", "assistant"]),
       ...(temperature !== undefined && temperature > 1 ? ["generation.temperature"] : []),
     ],
   };
@@ -69,7 +72,8 @@ function blocks(message: Message): Block[] {
   }
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
   return [
-    ...partsOf(message).map(block),
+    // Only a user's turn may hold images.
+    ...partsOf(message).flatMap((part) => (part.type === "text" || message.role === "user" ? [block(part)] : [])),
     ...calls.map(({ toolCallId, toolName, input }) => ({ type: "tool_use", id: toolCallId, name: toolName, input })),
   ];
 }

@@ -6,8 +6,9 @@ import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/j
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
-import { errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import { errorEventFacts, errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
+import { toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
 
 export const anthropicMessages: Adapter = {
@@ -27,24 +28,15 @@ const stopReasons: Record<string, StopReason> = {
   refusal: "content_filter",
 };
 
-/** One open content block; `index` is the provider's. Blocks may interleave. */
-interface Block {
-  toolCallId: string | undefined;
-  toolName: string;
-  whole: JsonRecord;
-  text: string;
-}
-
 export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const frames = sseReader(maxEvent);
-  const blocks = new Map<number, Block>();
+  const calls = toolCallCollector();
+  /** The provider's index of a tool block to its place among the calls. An index may be used again, and blocks may interleave. */
+  const places = new Map<number, number>();
+  let began = 0;
   let usage: Usage = {};
   let messageId: string | undefined;
   let stopReason: StopReason | "unknown" | undefined;
-  const toolCalls: ProviderEvent[] = [];
-  let ordinal = 0;
-  /** Some tool input is not a JSON object: a cut at the token limit, or a fault. */
-  let broken = false;
   let done = false;
 
   const end = (events: ProviderEvent[], verdict: Verdict): void => {
@@ -66,13 +58,13 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     if (block["type"] === "text" && text !== undefined) events.push({ type: "text", text });
     const thinking = asText(block["thinking"]);
     if (block["type"] === "thinking" && thinking !== undefined) events.push({ type: "reasoning", text: thinking });
-    const isTool = block["type"] === "tool_use";
-    blocks.set(index, {
-      toolCallId: isTool ? (asText(block["id"]) ?? `call_${ordinal++}`) : undefined,
-      toolName: asText(block["name"]) ?? "",
-      whole: asRecord(block["input"]) ?? {},
-      text: "",
-    });
+    places.delete(index);
+    if (block["type"] !== "tool_use") return;
+    const place = began++;
+    places.set(index, place);
+    const [id, name] = [asText(block["id"]), asText(block["name"])];
+    // A block is a call even if it names nothing: then it is a broken one.
+    events.push(...calls.add({ index: place, id: id ?? `call_${place}`, name, input: asRecord(block["input"]) }));
   };
 
   const blockDelta = (events: ProviderEvent[], index: number, delta: JsonRecord): void => {
@@ -80,45 +72,38 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     const thinking = asText(delta["thinking"]);
     if (text !== undefined) events.push({ type: "text", text });
     if (thinking !== undefined) events.push({ type: "reasoning", text: thinking });
-    const block = blocks.get(index);
-    const inputText = asText(delta["partial_json"]);
-    if (block?.toolCallId === undefined || inputText === undefined) return;
-    block.text += inputText;
-    const { toolCallId, toolName } = block;
-    events.push({ type: "tool_call_delta", toolCallId, toolName, inputText });
+    const place = places.get(index);
+    const input = asText(delta["partial_json"]);
+    // Deltas win over an input given at the block's start: some servers send both.
+    if (place !== undefined && input !== undefined) events.push(...calls.add({ index: place, input }));
   };
 
-  const blockStop = (index: number): void => {
-    const block = blocks.get(index);
-    if (block?.toolCallId === undefined) return;
-    blocks.delete(index);
-    // Deltas win over an input given at the block's start: some servers send both.
-    const input = block.text.trim() === "" ? block.whole : asRecord(parseJson(block.text)?.value);
-    if (input === undefined) broken = true;
-    else toolCalls.push({ type: "tool_call", toolCallId: block.toolCallId, toolName: block.toolName, input });
-  };
   const stop = (events: ProviderEvent[]): void => {
     if (stopReason === undefined) return end(events, { type: "verdict", verdict: "truncated" });
-    if (broken && stopReason !== "length") return fail(events, "malformed", "A tool call's input is not a JSON object.");
-    if (broken || [...blocks.values()].some(({ toolCallId }) => toolCallId !== undefined)) {
-      events.push({ type: "diagnostic", code: "tool_call_incomplete" });
-    }
-    events.push(...toolCalls);
-    const called = toolCalls.length > 0 && (stopReason === "stop" || stopReason === "unknown");
+    const cut = stopReason === "length" || stopReason === "content_filter";
+    const whole = calls.finish(cut);
+    if (whole.broken && !cut) return fail(events, "malformed", "A tool call's input is not a JSON object.");
+    if (whole.broken) events.push({ type: "diagnostic", code: "tool_call_incomplete" });
+    events.push(...whole.calls);
+    const called = whole.calls.length > 0 && (stopReason === "stop" || stopReason === "unknown");
     const word = called ? "tool_calls" : stopReason;
     end(events, { type: "verdict", verdict: "complete", ...(word !== "unknown" && { stopReason: word }) });
   };
 
   const message = (events: ProviderEvent[], event: JsonRecord, name: string | undefined): void => {
     const index = asCount(event["index"]) ?? 0;
-    switch (asText(event["type"]) ?? name) {
+    // Gateways report errors in OpenAI's way too, without a type.
+    const facts = name === "error" || event["type"] === "error" ? errorEventFacts(event) : errorFacts(event);
+    if (facts !== undefined) return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
+    switch (asText(event["type"]) ?? name ?? "") {
       case "message_start": {
         const started = asRecord(event["message"]);
-        const id = asText(started?.["id"]);
+        const id = asText(started?.["id"]) ?? "";
         // Gateways splice a second start into one body: the same message again is harmless, another one is not.
-        if (messageId !== undefined && id !== messageId) return fail(events, "protocol", "A second message began in one body.");
+        if (messageId !== undefined && id !== messageId)
+          return fail(events, "protocol", "A second message began in one body.");
         if (messageId !== undefined) return;
-        messageId = id ?? "";
+        messageId = id;
         const model = asText(started?.["model"]);
         if (model !== undefined) events.push({ type: "model", model });
         count(events, started?.["usage"]);
@@ -128,8 +113,6 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
         return blockStart(events, index, asRecord(event["content_block"]) ?? {});
       case "content_block_delta":
         return blockDelta(events, index, asRecord(event["delta"]) ?? {});
-      case "content_block_stop":
-        return blockStop(index);
       case "message_delta": {
         const reason = asText(asRecord(event["delta"])?.["stop_reason"]);
         if (reason !== undefined) {
@@ -139,10 +122,6 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
       }
       case "message_stop":
         return stop(events);
-      case "error": {
-        const facts = errorFacts(event) ?? { type: undefined, code: undefined, message: "" };
-        return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
-      }
     }
   };
 
@@ -155,9 +134,10 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
         break;
       }
       const payload = item.data.trim();
-      if (payload === "" || payload === "[DONE]") continue;
+      const failing = item.event === "error" && item.residue !== true;
+      if ((payload === "" || payload === "[DONE]") && !failing) continue;
       const parsed = parseJson(payload);
-      const event = asRecord(parsed?.value);
+      const event = asRecord(parsed?.value) ?? (failing ? {} : undefined);
       if (event !== undefined) message(events, event, item.event);
       else if (parsed === undefined && item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
     }

@@ -43,3 +43,26 @@ export function urlOf(baseUrl: string | undefined, path: string, query: Record<s
   for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
   return url.href;
 }
+
+/** Configured headers win over the adapter's own, whatever their case: two spellings of one name would be sent joined. */
+export function headersOf(
+  own: Record<string, string>,
+  configured: Record<string, string> | undefined,
+): Record<string, string> {
+  const lower = Object.entries(configured ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...own, ...Object.fromEntries(lower) };
+}
+
+/** The fields of messages with these roles that hold an image in a place where the format has none. */
+export function unsentImages(messages: readonly Message[], roles: readonly Message["role"][]): string[] {
+  const lost = messages.some(
+    (message) =>
+      message.role !== "tool" && roles.includes(message.role) && partsOf(message).some(({ type }) => type === "image"),
+  );
+  return lost ? ["messages.content.image"] : [];
+}
+
+/** For formats that have no mark for a tool's failure: its output goes as any other. */
+export function unsentToolErrors(messages: readonly Message[]): string[] {
+  return messages.some((message) => message.role === "tool" && message.isError === true) ? ["messages.isError"] : [];
+}

@@ -68,9 +68,9 @@ function stream({ model, paceMs, end }: Behaviour, words: string[], signal: Abor
         controller.enqueue(chunk({ role: "assistant", content: "" }));
         return;
       }
-      if (end === "silent") return aborted(signal);
-      await pause(paceMs, signal);
-      if (signal.aborted) return;
+      await (end === "silent" ? aborted(signal) : pause(paceMs, signal));
+      // As an aborted fetch does: whoever reads is told, and does not wait for ever.
+      if (signal.aborted) return controller.error(signal.reason);
       const word = shown[position++];
       if (word !== undefined) {
         controller.enqueue(chunk({ content: word }));
@@ -96,6 +96,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     };
     const timer = setTimeout(finish, ms);
     signal.addEventListener("abort", finish);
+    if (signal.aborted) finish();
   });
 }
 

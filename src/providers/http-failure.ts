@@ -1,6 +1,6 @@
 // Classes an HTTP error answer: what all formats share. Keeps short machine words of the provider, never its prose.
 import type { Failure, FailureClass } from "../../schemas/failure.ts";
-import { asRecord, asText, parseJson } from "../wire/json.ts";
+import { asArray, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import type { HttpAnswer } from "./provider.ts";
 
 /** Error words (`error.type`, `error.code`, `error.status`) that say more than the status does. */
@@ -9,11 +9,15 @@ const byWord: Record<string, FailureClass> = {
   rate_limit_error: "rate_limited",
   tokens: "rate_limited",
   requests: "rate_limited",
+  rate_limit_reached_error: "rate_limited",
   insufficient_quota: "quota",
+  exceeded_current_quota_error: "quota",
   billing_error: "quota",
   billing_hard_limit_reached: "quota",
   overloaded_error: "overloaded",
   overloaded: "overloaded",
+  engine_overloaded_error: "overloaded",
+  unavailable_error: "overloaded",
   service_unavailable: "overloaded",
   insufficient_system_resource: "overloaded",
   server_error: "upstream_5xx",
@@ -28,12 +32,13 @@ const byWord: Record<string, FailureClass> = {
   not_found_error: "model_not_found",
   context_length_exceeded: "context_length",
   request_too_large: "context_length",
+  exceed_context_size_error: "context_length",
   content_filter: "content_policy",
   content_policy_violation: "content_policy",
   invalid_request_error: "invalid_request",
 };
 
-/** The error object of a JSON body or in-band event: `{error: {...}}`, `{error: "..."}` or the object itself. */
+/** What an error object says of its cause. */
 export interface ErrorFacts {
   type: string | undefined;
   code: string | number | undefined;
@@ -41,31 +46,49 @@ export interface ErrorFacts {
   message: string;
 }
 
+/** The error in a JSON value: `{error: {...}}` or `{error: "..."}`. */
 export function errorFacts(value: unknown): ErrorFacts | undefined {
-  const root = asRecord(value);
-  if (root === undefined) return undefined;
-  if (typeof root["error"] === "string") return { type: undefined, code: undefined, message: root["error"] };
-  const error = asRecord(root["error"]);
-  if (error === undefined) return undefined;
+  const error = asRecord(value)?.["error"];
+  const prose = asText(error);
+  if (prose !== undefined) return { type: undefined, code: undefined, message: prose };
+  const object = asRecord(error);
+  return object === undefined ? undefined : factsOf(object);
+}
+
+/** The error of an event or answer that is one by its name or status: the object itself will do, and so will nothing. */
+export function errorEventFacts(value: unknown): ErrorFacts {
+  return errorFacts(value) ?? factsOf(asRecord(value) ?? {});
+}
+
+function factsOf(error: JsonRecord): ErrorFacts {
   const code = error["code"];
   return {
-    type: asText(error["type"]),
+    type: asText(error["type"]) ?? asText(error["status"]),
     code: typeof code === "string" || typeof code === "number" ? code : undefined,
     message: asText(error["message"]) ?? "",
   };
 }
 
 export function httpFailure(answer: HttpAnswer): Failure {
-  const parsed = parseJson(answer.body);
-  const facts = parsed === undefined ? undefined : errorFacts(parsed.value);
+  const parsed = parseJson(answer.body)?.value;
+  // Some gateways wrap the object in a list.
+  const body = Array.isArray(parsed) ? asArray(parsed)[0] : parsed;
   const retryAfterMs = retryAfter(answer.headers, answer.now);
-  if (answer.status >= 200 && answer.status < 300) {
-    return { ...notAStream(answer, facts), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  return { ...failureOf(answer, body), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+function failureOf(answer: HttpAnswer, body: unknown): Failure {
+  const { status } = answer;
+  if (status >= 200 && status < 300) return notAStream(answer, errorFacts(body));
+  if (status < 400) {
+    return {
+      failureClass: "protocol",
+      message: `The provider answered with a redirect (HTTP ${status}).`,
+      httpStatus: status,
+    };
   }
-  return {
-    ...describe(classOf(answer.status, facts), answer.status, facts),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  };
+  const facts = errorEventFacts(body);
+  return describe(classOf(status, facts), status, facts);
 }
 
 /** An error object inside a 200 stream. The class comes from its words; a numeric `code` stands for a status. */
@@ -78,7 +101,8 @@ export function inBandFailure(facts: ErrorFacts): Failure {
 function notAStream({ body, status }: HttpAnswer, facts: ErrorFacts | undefined): Failure {
   if (facts !== undefined) return inBandFailure(facts);
   if (body.trimStart().startsWith("<")) return describe("bad_gateway_page", status, undefined);
-  if (body.trim() === "") return { failureClass: "truncated", message: "The provider sent an empty body.", httpStatus: status };
+  if (body.trim() === "")
+    return { failureClass: "truncated", message: "The provider sent an empty body.", httpStatus: status };
   return { failureClass: "protocol", message: "The provider did not answer with a stream.", httpStatus: status };
 }
 
@@ -91,6 +115,7 @@ function classOf(status: number | undefined, facts: ErrorFacts | undefined): Fai
     return named;
   }
   if (isContextLength(facts?.message ?? "")) return "context_length";
+  if (isSpent(facts?.message ?? "")) return "quota";
   if (status === undefined) return words.includes("invalid_request_error") ? "invalid_request" : "upstream_5xx";
   return byStatus(status);
 }
@@ -122,7 +147,10 @@ function byStatus(status: number): FailureClass {
 }
 
 const isContextLength = (message: string): boolean =>
-  /context (length|window)|maximum context|prompt is too long|too many tokens/i.test(message);
+  /context (length|window|size)|maximum context|prompt is too long|too many tokens/i.test(message);
+
+/** Anthropic says it as an invalid request. */
+const isSpent = (message: string): boolean => /credit balance is too low/i.test(message);
 
 const texts: Partial<Record<FailureClass, string>> = {
   rate_limited: "The provider is limiting the rate of requests",
@@ -150,20 +178,24 @@ function describe(failureClass: FailureClass, status: number | undefined, facts:
   };
 }
 
-/** Short and without spaces: a code, not a sentence that could quote the prompt. */
+/** Short, without spaces and with few digits: a code, not a sentence that could quote the prompt, nor a key. */
 function isMachineWord(word: unknown): word is string {
-  return typeof word === "string" && /^[a-z][a-z0-9_.-]{0,63}$/i.test(word) && !/^sk-/i.test(word);
+  if (typeof word !== "string" || !/^[a-z][a-z0-9_.-]{0,63}$/i.test(word)) return false;
+  return !/^sk-/i.test(word) && word.replaceAll(/\D/g, "").length <= 5;
 }
 
 /** `retry-after-ms`, or Retry-After in seconds or as a date. Milliseconds, at least 0, at most a day. */
 export function retryAfter(headers: Headers, now: number): number | undefined {
-  const exact = Number(headers.get("retry-after-ms") ?? Number.NaN);
-  if (Number.isFinite(exact) && exact >= 0) return clampDay(exact);
-  const value = headers.get("retry-after")?.trim();
-  if (value === undefined || value === "") return undefined;
-  if (/^\d+(\.\d+)?$/.test(value)) return clampDay(Number(value) * 1000);
-  const date = Date.parse(value);
+  const exact = headers.get("retry-after-ms")?.trim() ?? "";
+  if (isDecimal(exact)) return clampDay(Number(exact));
+  const value = headers.get("retry-after")?.trim() ?? "";
+  if (isDecimal(value)) return clampDay(Number(value) * 1000);
+  // Date.parse takes many things for a date, "-5" among them, and reads a date without a zone as local time.
+  if (!/^([a-z]{3,9},? .*|\d{4}-\d\d-\d\dT)\d\d:\d\d:\d\d/i.test(value)) return undefined;
+  const date = Date.parse(/(GMT|UTC|Z|[+-]\d\d:?\d\d)$/i.test(value) ? value : `${value} GMT`);
   return Number.isNaN(date) ? undefined : clampDay(date - now);
 }
+
+const isDecimal = (text: string): boolean => /^\d+(\.\d+)?$/.test(text);
 
 const clampDay = (ms: number): number => Math.ceil(Math.min(Math.max(ms, 0), 86_400_000));

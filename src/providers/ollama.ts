@@ -6,10 +6,10 @@ import type { Message, StartRequest } from "../../schemas/run.ts";
 import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { lineReader, type Line } from "../wire/line-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { messagesOf, outputText, partsOf, textOf, urlOf } from "./conversation.ts";
+import { headersOf, messagesOf, outputText, partsOf, textOf, unsentToolErrors, urlOf } from "./conversation.ts";
 import { errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, AdapterRequest, ReaderLimits } from "./provider.ts";
-import { toolCallCollector } from "./tool-calls.ts";
+import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
 
 export const ollama: Adapter = {
@@ -32,15 +32,20 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
     events.push(verdict);
   };
 
+  const fail = (events: ProviderEvent[], message: string): void =>
+    end(events, { type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } });
+
   const finish = (events: ProviderEvent[], entry: JsonRecord): void => {
     const usage = knownCounts({
       inputTokens: asCount(entry["prompt_eval_count"]),
       outputTokens: asCount(entry["eval_count"]),
     });
     if (usage !== undefined) events.push({ type: "usage", usage });
-    const whole = calls.finish();
-    if ("calls" in whole) events.push(...whole.calls);
     const reason = asText(entry["done_reason"]) ?? "stop";
+    // Calls come whole, so a broken one is a fault even at the length limit.
+    const whole = calls.finish(false);
+    if (whole.broken) return fail(events, "A tool call's input is not a JSON object.");
+    events.push(...whole.calls);
     const named = Object.hasOwn(stopReasons, reason) ? stopReasons[reason] : undefined;
     // The last line says `stop` also after a tool call.
     const stopReason = calls.size > 0 && named !== "length" ? "tool_calls" : named;
@@ -71,16 +76,13 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
           index: calls.size,
           id: asText(asRecord(item)?.["id"]),
           name: asText(named?.["name"]),
-          input: asRecord(named?.["arguments"]),
+          input: inputPiece(named?.["arguments"]),
         }),
       );
     }
     if (object["done"] === true) finish(events, object);
     return "json";
   };
-
-  const fail = (events: ProviderEvent[], message: string): void =>
-    end(events, { type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } });
 
   const read = (batch: readonly Line[]): ProviderEvent[] => {
     const events: ProviderEvent[] = [];
@@ -111,9 +113,15 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
   const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
   const { tools, toolChoice } = request;
   const messages = messagesOf(request);
+  // A result names the tool, not only the call.
+  const toolNames = new Map(
+    messages
+      .flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
+      .map(({ toolCallId, toolName }) => [toolCallId, toolName]),
+  );
   const body = {
     model: target.model,
-    messages: messages.map(wireMessage),
+    messages: messages.map((message) => wireMessage(message, toolNames)),
     stream: true,
     options: { num_predict: maxOutputTokens, temperature, top_p: topP, seed, stop },
     format: output === "json" ? "json" : typeof output === "object" ? output.schema : undefined,
@@ -127,26 +135,38 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
       }),
   };
   const byUrl = messages.some(
-    (message) => message.role !== "tool" && partsOf(message).some((part) => part.type === "image" && part.url !== undefined),
+    (message) =>
+      message.role !== "tool" && partsOf(message).some((part) => part.type === "image" && part.url !== undefined),
   );
   return {
     url: urlOf(target.baseUrl, "/api/chat", target.query),
-    headers: {
-      "content-type": "application/json",
-      accept: "application/x-ndjson",
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      ...target.headers,
-    },
+    headers: headersOf(
+      {
+        "content-type": "application/json",
+        accept: "application/x-ndjson",
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      },
+      target.headers,
+    ),
     body: JSON.stringify(body),
     unsupported: [
       ...(toolChoice === "required" || typeof toolChoice === "object" ? ["toolChoice"] : []),
       ...(byUrl ? ["messages.content.url"] : []),
+      ...unsentToolErrors(messages),
     ],
   };
 }
 
-function wireMessage(message: Message): Record<string, unknown> {
-  if (message.role === "tool") return { role: "tool", content: outputText(message.output) };
+function wireMessage(message: Message, toolNames: ReadonlyMap<string, string>): Record<string, unknown> {
+  if (message.role === "tool") {
+    const { toolCallId, output } = message;
+    return {
+      role: "tool",
+      tool_name: toolNames.get(toolCallId),
+      tool_call_id: toolCallId,
+      content: outputText(output),
+    };
+  }
   const images = partsOf(message).flatMap((part) =>
     part.type === "image" && part.data !== undefined ? [part.data] : [],
   );
@@ -156,7 +176,10 @@ function wireMessage(message: Message): Record<string, unknown> {
     content: textOf(message),
     ...(images.length > 0 && { images }),
     ...(calls !== undefined && {
-      tool_calls: calls.map(({ toolName, input }) => ({ function: { name: toolName, arguments: input } })),
+      tool_calls: calls.map(({ toolCallId, toolName, input }) => ({
+        id: toolCallId,
+        function: { name: toolName, arguments: input },
+      })),
     }),
   };
 }

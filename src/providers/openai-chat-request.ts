@@ -1,21 +1,29 @@
 // Builds an OpenAI Chat Completions request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
-import { messagesOf, outputText, partsOf, textOf, urlOf } from "./conversation.ts";
+import {
+  headersOf,
+  messagesOf,
+  outputText,
+  partsOf,
+  textOf,
+  unsentImages,
+  unsentToolErrors,
+  urlOf,
+} from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
 
-export function openAiChatRequest(
-  request: StartRequest,
-  target: Target,
-  key: string | undefined,
-): AdapterRequest {
+export function openAiChatRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
   const { tools, toolChoice } = request;
+  const messages = messagesOf(request);
+  const url = urlOf(target.baseUrl, "/chat/completions", target.query);
   const body = {
     model: target.model,
-    messages: messagesOf(request).map(wireMessage),
+    messages: messages.map(wireMessage),
     stream: true,
-    stream_options: { include_usage: true },
+    // Mistral refuses fields that it does not know, and reports usage unasked.
+    stream_options: new URL(url).hostname === "api.mistral.ai" ? undefined : { include_usage: true },
     max_tokens: maxOutputTokens,
     temperature,
     top_p: topP,
@@ -33,15 +41,17 @@ export function openAiChatRequest(
       }),
   };
   return {
-    url: urlOf(target.baseUrl, "/chat/completions", target.query),
-    headers: {
-      "content-type": "application/json",
-      accept: "text/event-stream",
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      ...target.headers,
-    },
+    url,
+    headers: headersOf(
+      {
+        "content-type": "application/json",
+        accept: "text/event-stream",
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      },
+      target.headers,
+    ),
     body: JSON.stringify(body),
-    unsupported: [],
+    unsupported: [...unsentImages(messages, ["system", "assistant"]), ...unsentToolErrors(messages)],
   };
 }
 
@@ -49,7 +59,9 @@ function wireMessage(message: Message): Record<string, unknown> {
   if (message.role === "tool") {
     return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message.output) };
   }
-  if (message.role !== "assistant") return { role: message.role, content: wireContent(message) };
+  // Only a user's message may hold images.
+  if (message.role === "user") return { role: "user", content: wireContent(message) };
+  if (message.role === "system") return { role: "system", content: textOf(message) };
   const calls = message.toolCalls?.map(({ toolCallId, toolName, input }) => ({
     id: toolCallId,
     type: "function",

@@ -5,10 +5,10 @@ import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import { errorEventFacts, errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
-import { toolCallCollector } from "./tool-calls.ts";
+import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
 
 export const openAiChat: Adapter = {
@@ -33,6 +33,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const calls = toolCallCollector();
   let finish: StopReason | "unknown" | undefined;
   let refused = false;
+  let streamed = false;
+  let finalText: string | undefined;
   let model: string | undefined;
   let done = false;
 
@@ -40,22 +42,39 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     done = true;
     events.push(verdict);
   };
-  const fail = (events: ProviderEvent[], failureClass: "malformed" | "protocol" | "overloaded" | "upstream_5xx", message: string) =>
-    end(events, { type: "verdict", verdict: "failed", failure: { failureClass, message } });
+  const fail = (
+    events: ProviderEvent[],
+    failureClass: "malformed" | "protocol" | "overloaded" | "upstream_5xx",
+    message: string,
+  ) => end(events, { type: "verdict", verdict: "failed", failure: { failureClass, message } });
 
   const complete = (events: ProviderEvent[]): void => {
     if (finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
-    const whole = calls.finish();
-    if ("calls" in whole) events.push(...whole.calls);
-    else if (finish === "length") events.push({ type: "diagnostic", code: "tool_call_incomplete" });
-    else return fail(events, "malformed", "A tool call's input is not a JSON object.");
-    const called = "calls" in whole && calls.size > 0 && (finish === "stop" || finish === "unknown");
+    const cut = finish === "length" || finish === "content_filter";
+    const whole = calls.finish(cut);
+    if (whole.broken && !cut) return fail(events, "malformed", "A tool call's input is not a JSON object.");
+    if (whole.broken) events.push({ type: "diagnostic", code: "tool_call_incomplete" });
+    events.push(...whole.calls);
+    const called = whole.calls.length > 0 && (finish === "stop" || finish === "unknown");
     const stopReason = called ? "tool_calls" : refused && finish === "stop" ? "content_filter" : finish;
-    end(events, { type: "verdict", verdict: "complete", ...(stopReason !== "unknown" && { stopReason }) });
+    end(events, {
+      type: "verdict",
+      verdict: "complete",
+      ...(stopReason !== "unknown" && { stopReason }),
+      ...(finalText !== undefined && { finalText }),
+    });
+  };
+
+  /** Some servers send the whole answer in one event. What deltas have shown before is not shown again, but checked. */
+  const wholeMessage = (message: JsonRecord | undefined): JsonRecord => {
+    if (message === undefined || !streamed) return message ?? {};
+    finalText = asText(message["content"]) ?? finalText;
+    return calls.size > 0 ? {} : { tool_calls: message["tool_calls"] };
   };
 
   const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
-    const delta = asRecord(entry["delta"]) ?? {};
+    const delta = asRecord(entry["delta"]) ?? wholeMessage(asRecord(entry["message"]));
+    streamed ||= entry["delta"] !== undefined;
     const reasoning = asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]);
     if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
     pushContent(events, delta["content"]);
@@ -67,27 +86,28 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     for (const item of asArray(delta["tool_calls"])) {
       const call = asRecord(item);
       const named = asRecord(call?.["function"]) ?? asRecord(call?.["custom"]);
-      const input = named?.["arguments"] ?? named?.["input"];
       events.push(
         ...calls.add({
           index: asCount(call?.["index"]),
           id: asText(call?.["id"]),
           name: asText(named?.["name"]),
-          input: typeof input === "string" ? input : asRecord(input),
+          input: inputPiece(named?.["arguments"] ?? named?.["input"]),
         }),
       );
     }
     const old = asRecord(delta["function_call"]);
     if (old !== undefined) {
-      events.push(...calls.add({ index: 0, name: asText(old["name"]), input: asText(old["arguments"]) }));
+      events.push(...calls.add({ index: 0, name: asText(old["name"]), input: inputPiece(old["arguments"]) }));
     }
     const reason = asText(entry["finish_reason"]);
     if (reason !== undefined) finished(events, reason);
   };
 
   const finished = (events: ProviderEvent[], reason: string): void => {
-    if (reason === "error" || reason === "abort") return fail(events, "upstream_5xx", "The provider reported that generation failed.");
-    if (reason === "insufficient_system_resource") return fail(events, "overloaded", "The provider ran out of resources.");
+    if (reason === "error" || reason === "abort")
+      return fail(events, "upstream_5xx", "The provider reported that generation failed.");
+    if (reason === "insufficient_system_resource")
+      return fail(events, "overloaded", "The provider ran out of resources.");
     finish = Object.hasOwn(stopReasons, reason) ? (stopReasons[reason] ?? "unknown") : "unknown";
     events.push({ type: "finishing" });
   };
@@ -95,9 +115,13 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const frame = (events: ProviderEvent[], item: SseItem): void => {
     if ("tooLarge" in item) return fail(events, "malformed", "A wire event is larger than the limit.");
     const payload = item.data.trim();
+    const parsed = parseJson(payload);
+    if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
+      const failure = inBandFailure(errorEventFacts(asRecord(parsed?.value)));
+      return end(events, { type: "verdict", verdict: "failed", failure });
+    }
     if (payload === "") return;
     if (payload === "[DONE]") return complete(events);
-    const parsed = parseJson(payload);
     if (parsed === undefined) {
       // An unfinished last event is a cut, not a fault of the provider's JSON.
       if (item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
@@ -105,7 +129,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     }
     const chunk = asRecord(parsed.value);
     if (chunk === undefined) return;
-    const facts = errorFacts(chunk) ?? (item.event === "error" ? errorFacts({ error: chunk }) : undefined);
+    const facts = errorFacts(chunk) ?? errorFacts(chunk["x_groq"]);
     if (facts !== undefined) {
       return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
     }

@@ -1,5 +1,6 @@
 // Collects tool calls that arrive in pieces, under all the ways providers name (or fail to name) the pieces. Ids that are missing are made from the ordinal, so a replay gives the same.
 import type { ProviderOutput } from "../../schemas/provider.ts";
+import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
 import { asRecord, parseJson } from "../wire/json.ts";
 
 export interface ToolCallPiece {
@@ -15,63 +16,75 @@ interface OpenCall {
   id: string | undefined;
   name: string;
   text: string;
+  scan: JsonScan;
   whole: Record<string, unknown> | undefined;
-  ordinal: number;
+  /** The id it has been shown under; it never changes after that, even if the provider's own comes later. */
+  shownId: string | undefined;
 }
 
 export interface ToolCallCollector {
   /** Progress to show; empty while the call has no name yet. */
   add(piece: ToolCallPiece): ProviderOutput[];
-  /** All calls, whole. `malformed` when some input is not a JSON object. */
-  finish(): { calls: ProviderOutput[] } | { malformed: true };
+  /**
+   * The calls that are whole, in the order they began. `broken`: another one has no name, or no JSON object as its input.
+   * `cut`: the provider stopped early, so that a call without any input counts as broken, not as one without arguments.
+   */
+  finish(cut: boolean): { calls: ProviderOutput[]; broken: boolean };
   readonly size: number;
 }
 
 export function toolCallCollector(): ToolCallCollector {
   const calls: OpenCall[] = [];
+  const shownIds = new Set<string>();
 
-  const find = (piece: ToolCallPiece, id: string | undefined, name: string | undefined): OpenCall | undefined => {
-    if (piece.index !== undefined) {
-      const same = calls.findLast(({ index }) => index === piece.index);
-      // An index alone is not enough: some servers send every parallel call as index 0 without an id.
-      const restarts = same !== undefined && name !== undefined && same.name !== "" && same.name !== name;
-      const clashes = same !== undefined && id !== undefined && same.id !== undefined && same.id !== id;
-      if (same === undefined || clashes || (id === undefined && restarts)) return undefined;
-      return same;
-    }
-    if (id !== undefined) return calls.find((call) => call.id === id);
-    const last = calls.at(-1);
-    return name !== undefined && last !== undefined && last.name !== "" && last.name !== name ? undefined : last;
+  const showId = (call: OpenCall): string => {
+    if (call.shownId !== undefined) return call.shownId;
+    const ordinal = calls.indexOf(call);
+    let id = call.id ?? `call_${ordinal}`;
+    // Two calls under one id could not be told apart by whoever answers them.
+    while (shownIds.has(id)) id = `${id}_${ordinal}`;
+    shownIds.add(id);
+    call.shownId = id;
+    return id;
   };
 
   return {
     add(piece) {
-      const id = visible(piece.id);
-      const name = visible(piece.name);
-      let call = find(piece, id, name);
+      const named = { ...piece, id: visible(piece.id), name: visible(piece.name) };
+      let call = find(calls, named);
       if (call === undefined) {
-        call = { index: piece.index, id, name: name ?? "", text: "", whole: undefined, ordinal: calls.length };
+        // Some servers close a call with a piece that says nothing; it must not open one.
+        if (named.id === undefined && named.name === undefined && !hasInput(piece)) return [];
+        call = {
+          index: piece.index,
+          id: undefined,
+          name: "",
+          text: "",
+          scan: jsonScan(),
+          whole: undefined,
+          shownId: undefined,
+        };
         calls.push(call);
       }
       const heldBack = call.name === "" ? call.text : "";
-      call.id ??= id;
-      if (call.name === "" && name !== undefined) call.name = name;
+      call.id ??= named.id;
+      if (call.name === "") call.name = named.name ?? "";
       if (typeof piece.input === "object") call.whole = piece.input;
       const text = typeof piece.input === "string" ? piece.input : "";
       call.text += text;
-      if (call.name === "" || (text === "" && heldBack === "")) return [];
-      return [
-        { type: "tool_call_delta", toolCallId: idOf(call), toolName: call.name, inputText: heldBack + text },
-      ];
+      call.scan.feed(text);
+      const inputText = heldBack + text;
+      if (call.name === "" || inputText === "") return [];
+      return [{ type: "tool_call_delta", toolCallId: showId(call), toolName: call.name, inputText }];
     },
-    finish() {
+    finish(cut) {
       const whole: ProviderOutput[] = [];
       for (const call of calls) {
-        const input = inputOf(call);
-        if (input === undefined || call.name === "") return { malformed: true };
-        whole.push({ type: "tool_call", toolCallId: idOf(call), toolName: call.name, input });
+        const input = cut && isBare(call) ? undefined : inputOf(call);
+        if (input === undefined || call.name === "") continue;
+        whole.push({ type: "tool_call", toolCallId: showId(call), toolName: call.name, input });
       }
-      return { calls: whole };
+      return { calls: whole, broken: whole.length < calls.length };
     },
     get size() {
       return calls.length;
@@ -79,10 +92,47 @@ export function toolCallCollector(): ToolCallCollector {
   };
 }
 
-const idOf = (call: OpenCall): string => call.id ?? `call_${call.ordinal}`;
+/** What a provider calls arguments: JSON text, an object or nothing. Anything else is kept as the fault it is. */
+export function inputPiece(value: unknown): ToolCallPiece["input"] {
+  if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
+  return asRecord(value) ?? JSON.stringify(value);
+}
+
+/** The call a piece goes on with; `undefined` when it opens one. */
+function find(calls: readonly OpenCall[], piece: ToolCallPiece): OpenCall | undefined {
+  const { index, id, name } = piece;
+  const last = calls.at(-1);
+  const byId = id === undefined ? undefined : calls.findLast((call) => call.id === id);
+  if (index !== undefined) {
+    const same = calls.findLast((call) => call.index === index);
+    if (same === undefined) return undefined;
+    if (id === undefined || same.id === undefined) return beginsAnother(same, piece) ? undefined : same;
+    if (same.id === id) return same;
+    // An index alone is not enough: some servers send every parallel call as index 0. Without a name it is a rotated id.
+    return byId ?? (name === undefined ? same : undefined);
+  }
+  if (byId !== undefined || last === undefined) return byId;
+  // An id that is new opens a call, unless the last one still lacks its own.
+  if (id !== undefined && last.id !== undefined) return undefined;
+  return beginsAnother(last, piece) ? undefined : last;
+}
+
+/** Whether a name opens a call beside one that shares its place: another name, or the same one when that call's input is whole. */
+function beginsAnother(open: OpenCall, piece: ToolCallPiece): boolean {
+  if (piece.name === undefined || open.name === "") return false;
+  if (piece.name !== open.name) return true;
+  if (!hasInput(piece)) return false;
+  const { progress } = open.scan;
+  return progress === "closed" || (progress === "blank" && open.whole !== undefined);
+}
+
+const hasInput = ({ input }: ToolCallPiece): boolean =>
+  typeof input === "string" ? input.trim() !== "" : input !== undefined;
 
 const visible = (word: string | undefined): string | undefined =>
   word === undefined || word.trim() === "" ? undefined : word;
+
+const isBare = ({ text, whole }: OpenCall): boolean => text.trim() === "" && Object.keys(whole ?? {}).length === 0;
 
 /** Pieces win over a whole input given beside them; no input at all is an empty object. */
 function inputOf(call: OpenCall): Record<string, unknown> | undefined {

@@ -1,5 +1,8 @@
 // Key-sorted JSON: two bodies are the same request exactly when their canonical texts are equal.
 
+/** Deeper JSON is refused: nothing a model is asked or answers needs it, and recursive code downstream must stay safe. */
+export const MAX_JSON_DEPTH = 64;
+
 /** JSON with the keys of every object sorted by code unit; `value` must be JSON of bounded depth (see `depthOf`). */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>

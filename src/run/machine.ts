@@ -4,6 +4,7 @@ import type { Failure } from "../../schemas/failure.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../schemas/plan.ts";
 import type { ProviderEvent, ProviderOutput, Verdict } from "../../schemas/provider.ts";
+import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { errorClassOf, failurePolicies } from "./fallback.ts";
 import {
   attemptedProviderIds,
@@ -12,10 +13,9 @@ import {
   exhaustedOutcome,
   failedOutcome,
 } from "./outcome.ts";
-import { hasSecretKey } from "./secret-keys.ts";
+import { fitOutput } from "./output-limit.ts";
 import { evolve, liveAttempt, type RunState } from "./state.ts";
 import { stableMessages, type Telemetry } from "./telemetry.ts";
-import { utf8Length, utf8Prefix } from "./utf8.ts";
 
 /** What happens to a run. `at` is Unix epoch milliseconds. */
 export type Input =
@@ -108,7 +108,7 @@ function provider(step: Step, event: ProviderEvent, at: number): void {
       output(step, event, at);
       break;
     case "model":
-      step.state = { ...step.state, reportedModel: event.model };
+      step.state = { ...step.state, unloggedModel: event.model };
       break;
     case "usage":
       step.state = { ...step.state, unloggedUsage: event.usage };
@@ -127,45 +127,17 @@ function provider(step: Step, event: ProviderEvent, at: number): void {
 }
 
 function output(step: Step, event: ProviderOutput, at: number): void {
-  commit(step, at);
-  const room = step.state.charter.maxOutputBytes - step.state.outputBytes;
-  switch (event.type) {
-    case "text":
-    case "reasoning": {
-      const fits = event.text.length * 3 <= room || utf8Length(event.text) <= room;
-      const text = fits ? event.text : utf8Prefix(event.text, room);
-      const type = event.type === "text" ? "content_delta" : "reasoning_delta";
-      if (fits || text !== "") emit(step, at, { type, payload: { text } });
-      if (!fits) stopAtLimit(step, at);
-      break;
-    }
-    case "snapshot": {
-      const limit = step.state.charter.maxOutputBytes - utf8Length(step.state.reasoning);
-      const text = utf8Prefix(event.text, limit);
-      emit(step, at, { type: "content_snapshot", payload: { text } });
-      if (text !== event.text) stopAtLimit(step, at);
-      break;
-    }
-    case "tool_call_delta": {
-      const { toolCallId, toolName, inputText } = event;
-      if (utf8Length(inputText) > room) return stopAtLimit(step, at);
-      emit(step, at, {
-        type: "tool_call_delta",
-        payload: { toolCallId, ...(toolName !== undefined && { toolName }), inputText },
-      });
-      break;
-    }
-    case "tool_call": {
-      const { toolCallId, toolName, input } = event;
-      if (utf8Length(JSON.stringify(input)) > room) return stopAtLimit(step, at);
-      const material = hasSecretKey(input) ? { inputJson: JSON.stringify(input) } : { input };
-      emit(step, at, {
-        type: "tool_call",
-        payload: { toolCallId, toolName, ...material, execution: "client" },
-      });
-      break;
-    }
+  if (event.type === "tool_call" && depthOf(event.input, MAX_JSON_DEPTH) > MAX_JSON_DEPTH) {
+    abort(step);
+    failed(step, at, { failureClass: "malformed", message: "A tool call's input is nested too deeply." });
+    return;
   }
+  const { draft, whole } = fitOutput(step.state, event);
+  if (draft !== undefined) {
+    commit(step, at);
+    emit(step, at, draft);
+  }
+  if (!whole) stopAtLimit(step, at);
 }
 
 /** The first output of an attempt: from here on a change of target can no longer go unseen. */
@@ -173,7 +145,7 @@ function commit(step: Step, at: number): void {
   const live = liveAttempt(step.state);
   if (live === undefined || live.status === "committed") return;
   const { attempt, targetId } = live;
-  const { reportedModel } = step.state;
+  const { unloggedModel: reportedModel } = step.state;
   emit(step, at, {
     type: "attempt",
     payload: {

@@ -126,11 +126,12 @@ export function provenanceOf(state: RunState): Provenance | undefined {
   const planned = state.charter.chain.find(({ id }) => id === targetId) ?? state.charter.chain[0];
   if (planned === undefined) return undefined;
   const ids = attemptedProviderIds(state.attempts);
+  const reportedModel = state.unloggedModel ?? state.reportedModel;
   return {
     targetId: planned.id,
     locality: planned.locality,
     ...(planned.target.model !== undefined && { configuredModel: planned.target.model }),
-    ...(state.reportedModel !== undefined && { reportedModel: state.reportedModel }),
+    ...(reportedModel !== undefined && { reportedModel }),
     fallbackOccurred: ids.length > 1,
     attemptedProviderIds: ids,
     attempts: [...state.attempts],

@@ -2,13 +2,10 @@
 import * as v from "valibot";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import { startRequestSchema, type Message, type StartRequest } from "../../schemas/run.ts";
-import { depthOf } from "./canonical.ts";
+import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { wireIssues } from "./issues.ts";
 import { findSecretKeys } from "./secret-keys.ts";
 import { utf8Length } from "./utf8.ts";
-
-/** Deeper JSON is refused: nothing a model is asked needs it, and recursive code downstream must stay safe. */
-export const MAX_JSON_DEPTH = 64;
 
 export type RequestCheck = { ok: true; request: StartRequest } | { ok: false; issues: ValidationIssue[] };
 
@@ -27,10 +24,12 @@ export function checkStartRequest(body: unknown): RequestCheck {
       })),
     };
   }
-  const parsed = v.safeParse(startRequestSchema, body);
-  if (!parsed.success) return { ok: false, issues: wireIssues(parsed.issues) };
-  const issues = [...semanticIssues(parsed.output)];
-  return issues.length > 0 ? { ok: false, issues } : { ok: true, request: parsed.output };
+  // The body itself goes on, not valibot's copy: the copy lacks user keys named `constructor` and `prototype`.
+  if (!v.is(startRequestSchema, body)) {
+    return { ok: false, issues: wireIssues(v.safeParse(startRequestSchema, body).issues ?? []) };
+  }
+  const issues = [...semanticIssues(body)];
+  return issues.length > 0 ? { ok: false, issues } : { ok: true, request: body };
 }
 
 /** UTF-8 bytes of everything in the request that a model will read. */

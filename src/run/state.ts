@@ -35,10 +35,13 @@ export interface RunState {
   stepText: string;
   /** Tool calls delivered in the present step. */
   toolCalls: readonly PendingTool[];
+  /** Bytes of tool input shown in pieces whose `tool_call` is still to come. */
+  openInputs: readonly { toolCallId: string; bytes: number }[];
   reportedModel: string | undefined;
   outcome: Outcome | undefined;
-  /** Usage the live attempt has reported, not logged yet. The only part a restart forgets. */
+  /** What the live attempt has reported and the log does not hold yet: the only part a restart forgets. */
   unloggedUsage: Usage | undefined;
+  unloggedModel: string | undefined;
 }
 
 export function initialState(charter: Charter): RunState {
@@ -54,9 +57,11 @@ export function initialState(charter: Charter): RunState {
     announced: false,
     stepText: "",
     toolCalls: [],
+    openInputs: [],
     reportedModel: undefined,
     outcome: undefined,
     unloggedUsage: undefined,
+    unloggedModel: undefined,
   };
 }
 
@@ -88,7 +93,8 @@ export function evolve(state: RunState, event: LogEvent): RunState {
     case "content_snapshot":
       next.text = event.payload.text;
       next.reasoning = event.payload.reasoning ?? next.reasoning;
-      next.outputBytes = utf8Length(next.text) + utf8Length(next.reasoning);
+      next.outputBytes += utf8Length(next.text) - utf8Length(state.text);
+      next.outputBytes += utf8Length(next.reasoning) - utf8Length(state.reasoning);
       break;
     case "reasoning_delta":
       next.reasoning += event.payload.text;
@@ -110,16 +116,26 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       const { toolCallId, toolName, execution } = event.payload;
       next.toolCalls = [...next.toolCalls, { toolCallId, toolName, execution }];
       next.outputBytes += utf8Length(event.payload.inputJson ?? JSON.stringify(event.payload.input));
+      // The whole input stands for its pieces.
+      dropOpenInputs(next, (open) => open.toolCallId === toolCallId);
       break;
     }
     case "terminal":
       next.phase = "sealed";
       next.outcome = event.payload;
       next.attempts = settleAttempts(next.attempts, event.payload.outcome);
+      next.reportedModel = event.payload.provenance?.reportedModel;
+      next.unloggedModel = undefined;
       break;
-    case "tool_call_delta":
-      next.outputBytes += utf8Length(event.payload.inputText);
+    case "tool_call_delta": {
+      const { toolCallId, inputText } = event.payload;
+      const bytes = utf8Length(inputText);
+      const before = next.openInputs.find((open) => open.toolCallId === toolCallId)?.bytes ?? 0;
+      const others = next.openInputs.filter((open) => open.toolCallId !== toolCallId);
+      next.openInputs = [...others, { toolCallId, bytes: before + bytes }];
+      next.outputBytes += bytes;
       break;
+    }
     case "diagnostic":
       break;
   }
@@ -133,12 +149,17 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
     case "started":
       next.attempts = [...next.attempts, { attempt, step, targetId, status: "started", startedAt: at }];
       next.reportedModel = undefined;
+      next.unloggedModel = undefined;
+      // What an earlier attempt left unfinished is void.
+      dropOpenInputs(next, () => true);
       break;
     case "committed": {
       const startedAt = next.attempts[attempt]?.startedAt ?? at;
-      next.attempts = patch(next.attempts, attempt, { status: "committed", firstOutputMs: at - startedAt });
+      const firstOutputMs = Math.max(0, at - startedAt);
+      next.attempts = patch(next.attempts, attempt, { status: "committed", firstOutputMs });
       next.committed = true;
       next.reportedModel = payload.reportedModel;
+      next.unloggedModel = undefined;
       break;
     }
     case "failed":
@@ -153,6 +174,11 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
       });
       break;
   }
+}
+
+function dropOpenInputs(next: RunState, covered: (open: RunState["openInputs"][number]) => boolean): void {
+  for (const open of next.openInputs) if (covered(open)) next.outputBytes -= open.bytes;
+  next.openInputs = next.openInputs.filter((open) => !covered(open));
 }
 
 function patch(attempts: readonly AttemptRecord[], index: number, change: Partial<AttemptRecord>): AttemptRecord[] {

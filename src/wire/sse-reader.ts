@@ -47,8 +47,9 @@ export function sseReader(maxEvent: number): Stage<Uint8Array, SseItem> {
     let value = colon === -1 ? "" : line.slice(colon + 1);
     if (value.charCodeAt(0) === 32) value = value.slice(1);
     if (name === "data") {
+      // The joining line feed counts too: else a flood of empty lines would have no limit.
+      size += value.length + (data === undefined ? 0 : 1);
       (data ??= []).push(value);
-      size += value.length;
     } else if (name === "event") event = value;
     else if (name === "id" && !value.includes("\0")) id = value;
   };
