@@ -53,7 +53,13 @@ export function startAttempt(options: AttemptOptions): Attempt {
 
   const clock = attemptClock(planned.clocks, now, (failureClass, floor) => {
     // A refusal that stalls is still the refusal that its status says.
-    fail(refusal?.() ?? { failureClass, message: clockMessages[failureClass] ?? "", ...(floor !== undefined && { floor }) });
+    fail(
+      refusal?.() ?? {
+        failureClass,
+        message: clockMessages[failureClass] ?? "",
+        ...(floor !== undefined && { floor }),
+      },
+    );
   });
 
   const deliver = (events: ProviderEvent[]): void => {

@@ -1,25 +1,27 @@
 // holdfast.config.json: targets, routes, limits, CORS. Closed objects, so that a misspelt field is named, not ignored. Shapes only.
 import * as v from "valibot";
 import { localitySchema } from "./attempt.ts";
+import { objectOnly } from "./object-only.ts";
 
 const id = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
-const wholeNumber = (min: number, max: number) =>
-  v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
+const wholeNumber = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
 const DAY_MS = 86_400_000;
 
 export const adapterIdSchema = v.picklist(["demo", "openai-chat", "anthropic-messages", "ollama"]);
 export type AdapterId = v.InferOutput<typeof adapterIdSchema>;
 
 /** Milliseconds per attempt, but `totalMs`: per run, from accept. */
-export const targetClocksSchema = v.strictObject({
-  headersMs: v.optional(wholeNumber(1, DAY_MS)),
-  firstOutputMs: v.optional(wholeNumber(1, DAY_MS)),
-  idleMs: v.optional(wholeNumber(1, DAY_MS)),
-  progressMs: v.optional(wholeNumber(1, DAY_MS)),
-  totalMs: v.optional(wholeNumber(1, DAY_MS)),
-  /** Wire bytes per second, averaged over 30 s. */
-  minBytesPerSecond: v.optional(wholeNumber(1, 1_000_000)),
-});
+const targetClocksSchema = objectOnly(
+  v.strictObject({
+    headersMs: v.optional(wholeNumber(1, DAY_MS)),
+    firstOutputMs: v.optional(wholeNumber(1, DAY_MS)),
+    idleMs: v.optional(wholeNumber(1, DAY_MS)),
+    progressMs: v.optional(wholeNumber(1, DAY_MS)),
+    totalMs: v.optional(wholeNumber(1, DAY_MS)),
+    /** Wire bytes per second, averaged over 30 s. */
+    minBytesPerSecond: v.optional(wholeNumber(1, 1_000_000)),
+  }),
+);
 
 export const targetSchema = v.strictObject({
   id,
@@ -28,42 +30,46 @@ export const targetSchema = v.strictObject({
   model: v.optional(v.pipe(v.string(), v.minLength(1))),
   /** Name of the secret that holds the key; without it no key is sent. */
   keyVar: v.optional(v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]*$/))),
-  headers: v.optional(v.record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9-]+$/)), v.string())),
-  query: v.optional(v.record(v.string(), v.string())),
+  headers: v.optional(objectOnly(v.record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9-]+$/)), v.string()))),
+  query: v.optional(objectOnly(v.record(v.string(), v.string()))),
   locality: v.optional(localitySchema),
   clocks: v.optional(targetClocksSchema),
 });
 export type Target = v.InferOutput<typeof targetSchema>;
 
-export const limitsSchema = v.strictObject({
-  retentionEventsMs: v.optional(wholeNumber(1000, 400 * DAY_MS), DAY_MS),
-  retentionOutcomeMs: v.optional(wholeNumber(1000, 400 * DAY_MS), 30 * DAY_MS),
-  heartbeatMs: v.optional(wholeNumber(100, 60_000), 5000),
-  reserveEvents: v.optional(wholeNumber(1, 4096), 64),
-  flushMs: v.optional(wholeNumber(1, 10_000), 300),
-  attachWaitMs: v.optional(wholeNumber(0, 30_000), 5000),
-  disconnectGraceMs: v.optional(wholeNumber(0, 3_600_000), 10_000),
-  maxBodyBytes: v.optional(wholeNumber(1024, 16 * 1024 * 1024), 1_048_576),
-  /** UTF-8 bytes of all text a request sends to a model. */
-  maxPromptBytes: v.optional(wholeNumber(1, 16 * 1024 * 1024), 524_288),
-  /** UTF-8 bytes of text, reasoning and tool input a run may produce. */
-  maxOutputBytes: v.optional(wholeNumber(1, 32 * 1024 * 1024), 8_388_608),
-  maxRecoveries: v.optional(wholeNumber(0, 100), 3),
-  maxActiveRuns: v.optional(wholeNumber(1, 100_000), 100),
-});
+export const limitsSchema = objectOnly(
+  v.strictObject({
+    retentionEventsMs: v.optional(wholeNumber(1000, 400 * DAY_MS), DAY_MS),
+    retentionOutcomeMs: v.optional(wholeNumber(1000, 400 * DAY_MS), 30 * DAY_MS),
+    heartbeatMs: v.optional(wholeNumber(100, 60_000), 5000),
+    reserveEvents: v.optional(wholeNumber(1, 4096), 64),
+    flushMs: v.optional(wholeNumber(1, 10_000), 300),
+    attachWaitMs: v.optional(wholeNumber(0, 30_000), 5000),
+    disconnectGraceMs: v.optional(wholeNumber(0, 3_600_000), 10_000),
+    maxBodyBytes: v.optional(wholeNumber(1024, 16 * 1024 * 1024), 1_048_576),
+    /** UTF-8 bytes of all text a request sends to a model. */
+    maxPromptBytes: v.optional(wholeNumber(1, 16 * 1024 * 1024), 524_288),
+    /** UTF-8 bytes of text, reasoning and tool input a run may produce. */
+    maxOutputBytes: v.optional(wholeNumber(1, 32 * 1024 * 1024), 8_388_608),
+    maxRecoveries: v.optional(wholeNumber(0, 100), 3),
+    maxActiveRuns: v.optional(wholeNumber(1, 100_000), 100),
+  }),
+);
 export type Limits = v.InferOutput<typeof limitsSchema>;
 
-export const configSchema = v.strictObject({
-  $schema: v.optional(v.string()),
-  targets: v.pipe(v.array(targetSchema), v.minLength(1)),
-  routes: v.record(id, v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(16))),
-  limits: v.optional(limitsSchema, {}),
-  cors: v.optional(
-    v.strictObject({
-      /** Exact origins, or `*` for any. */
-      origins: v.array(v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/?#]+)$/))),
-    }),
-    { origins: [] },
-  ),
-});
+export const configSchema = objectOnly(
+  v.strictObject({
+    $schema: v.optional(v.string()),
+    targets: v.pipe(v.array(targetSchema), v.minLength(1)),
+    routes: v.record(id, v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(16))),
+    limits: v.optional(limitsSchema, {}),
+    cors: v.optional(
+      v.strictObject({
+        /** Exact origins, or `*` for any. */
+        origins: v.array(v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/?#]+)$/))),
+      }),
+      { origins: [] },
+    ),
+  }),
+);
 export type Config = v.InferOutput<typeof configSchema>;

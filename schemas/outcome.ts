@@ -12,14 +12,7 @@ const telemetry = v.looseObject({
   totalMs: v.pipe(v.number(), v.minValue(0)),
 });
 
-export const stopReasonSchema = v.picklist([
-  "stop",
-  "length",
-  "tool_calls",
-  "content_filter",
-  "max_steps",
-  "continue",
-]);
+export const stopReasonSchema = v.picklist(["stop", "length", "tool_calls", "content_filter", "max_steps", "continue"]);
 export type StopReason = v.InferOutput<typeof stopReasonSchema>;
 
 export const pendingToolSchema = v.object({
@@ -38,7 +31,7 @@ const common = {
   provenance: v.optional(provenanceSchema),
 };
 
-export const completedOutcomeSchema = v.looseObject({
+const completedOutcomeSchema = v.looseObject({
   ...common,
   outcome: v.literal("completed"),
   finalText: v.string(),
@@ -48,23 +41,19 @@ export const completedOutcomeSchema = v.looseObject({
   pending: v.optional(v.array(pendingToolSchema)),
 });
 
-export const errorOutcomeSchema = v.looseObject({
+const errorOutcomeSchema = v.looseObject({
   ...common,
   outcome: v.literal("error"),
   error: indeRunErrorSchema,
   partialText: v.string(),
 });
 
-export const cancelledOutcomeSchema = v.looseObject({
+const cancelledOutcomeSchema = v.looseObject({
   ...common,
   outcome: v.literal("cancelled"),
   partialText: v.string(),
   reason: v.optional(v.string()),
 });
 
-export const outcomeSchema = v.variant("outcome", [
-  completedOutcomeSchema,
-  errorOutcomeSchema,
-  cancelledOutcomeSchema,
-]);
+export const outcomeSchema = v.variant("outcome", [completedOutcomeSchema, errorOutcomeSchema, cancelledOutcomeSchema]);
 export type Outcome = v.InferOutput<typeof outcomeSchema>;

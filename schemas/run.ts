@@ -1,11 +1,12 @@
 // What starts a run, what names it, and how it looks from outside. Shapes only; semantic rules live in src/run/request.ts.
 import * as v from "valibot";
 import { attemptRecordSchema, provenanceSchema } from "./attempt.ts";
+import { objectOnly } from "./object-only.ts";
 import { usageSchema } from "./usage.ts";
 
 const text = v.pipe(v.string(), v.minLength(1));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
-const record = v.record(v.string(), v.unknown());
+const record = objectOnly(v.record(v.string(), v.unknown()));
 
 /** `^[A-Za-z0-9._:~-]{1,128}$`: safe in a URL path without escaping. */
 export const runIdSchema = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,128}$/));
@@ -37,88 +38,92 @@ const toolMessage = v.looseObject({
 export const messageSchema = v.variant("role", [systemMessage, userMessage, assistantMessage, toolMessage]);
 export type Message = v.InferOutput<typeof messageSchema>;
 
-export const toolSchema = v.looseObject({
+const toolSchema = v.looseObject({
   name: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/)),
   description: v.optional(v.string()),
   /** JSON Schema of the input object. */
   parameters: record,
   execution: v.optional(v.literal("client")),
 });
-export type Tool = v.InferOutput<typeof toolSchema>;
 
-export const generationSchema = v.looseObject({
-  maxOutputTokens: v.optional(positive),
-  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
-  topP: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
-  seed: v.optional(v.pipe(v.number(), v.integer())),
-  stop: v.optional(v.array(v.string())),
-  output: v.optional(v.union([v.picklist(["text", "json"]), v.looseObject({ schema: record })])),
-});
+const generationSchema = objectOnly(
+  v.looseObject({
+    maxOutputTokens: v.optional(positive),
+    temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+    topP: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+    seed: v.optional(v.pipe(v.number(), v.integer())),
+    stop: v.optional(v.array(v.string())),
+    output: v.optional(v.union([v.picklist(["text", "json"]), v.looseObject({ schema: record })])),
+  }),
+);
 
 /** Milliseconds; each may only shorten what the target's configuration says. */
-export const clocksSchema = v.strictObject({
-  headersMs: v.optional(positive),
-  firstOutputMs: v.optional(positive),
-  idleMs: v.optional(positive),
-  progressMs: v.optional(positive),
-  totalMs: v.optional(positive),
-});
+export const clocksSchema = objectOnly(
+  v.strictObject({
+    headersMs: v.optional(positive),
+    firstOutputMs: v.optional(positive),
+    idleMs: v.optional(positive),
+    progressMs: v.optional(positive),
+    totalMs: v.optional(positive),
+  }),
+);
 export type ClockLimits = v.InferOutput<typeof clocksSchema>;
 
 /** IndeRun TaskRequest (contract a.6) with this project's body fields. Open: unknown fields pass. */
-export const startRequestSchema = v.looseObject({
-  schemaVersion: v.literal("1.0"),
-  task: v.looseObject({ kind: v.literal("text_to_text") }),
-  requestId: v.optional(runIdSchema),
-  prompt: v.optional(text),
-  messages: v.optional(v.pipe(v.array(messageSchema), v.minLength(1))),
-  generation: v.optional(generationSchema),
-  constraints: v.optional(
-    v.looseObject({
-      privacy: v.optional(v.picklist(["local_required", "local_preferred", "cloud_allowed", "cloud_required"])),
-      cloud: v.optional(v.picklist(["forbidden", "allowed", "required"])),
-      timeoutMs: v.optional(positive),
-    }),
-  ),
-  preferences: v.optional(
-    v.looseObject({ optimizeFor: v.optional(v.picklist(["privacy", "latency", "cost", "balanced"])) }),
-  ),
-  telemetry: v.optional(
-    v.looseObject({
-      consent: v.optional(v.boolean()),
-      level: v.optional(v.picklist(["off", "minimal", "debug"])),
-      tags: v.optional(v.record(v.string(), v.string())),
-    }),
-  ),
-  authContextRef: v.optional(text),
-  route: v.optional(text),
-  targets: v.optional(v.pipe(v.array(text), v.minLength(1), v.maxLength(16))),
-  onDisconnect: v.optional(v.picklist(["continue", "cancel"])),
-  onMidStreamFailure: v.optional(v.picklist(["fail", "retract", "continue"])),
-  durability: v.optional(v.picklist(["standard", "strict"])),
-  clocks: v.optional(clocksSchema),
-  metadata: v.optional(record),
-  tools: v.optional(v.pipe(v.array(toolSchema), v.maxLength(128))),
-  toolChoice: v.optional(
-    v.union([v.picklist(["auto", "none", "required"]), v.strictObject({ name: text })]),
-  ),
-  maxSteps: v.optional(positive),
-  threadId: v.optional(text),
-  source: v.optional(v.picklist(["provider", "push"])),
-  previousRunId: v.optional(runIdSchema),
-  toolResults: v.optional(
-    v.pipe(
-      v.array(v.looseObject({ toolCallId: text, output: v.unknown(), isError: v.optional(v.boolean()) })),
-      v.minLength(1),
+export const startRequestSchema = objectOnly(
+  v.looseObject({
+    schemaVersion: v.literal("1.0"),
+    task: v.looseObject({ kind: v.literal("text_to_text") }),
+    requestId: v.optional(runIdSchema),
+    prompt: v.optional(text),
+    messages: v.optional(v.pipe(v.array(messageSchema), v.minLength(1))),
+    generation: v.optional(generationSchema),
+    constraints: v.optional(
+      objectOnly(
+        v.looseObject({
+          privacy: v.optional(v.picklist(["local_required", "local_preferred", "cloud_allowed", "cloud_required"])),
+          cloud: v.optional(v.picklist(["forbidden", "allowed", "required"])),
+          timeoutMs: v.optional(positive),
+        }),
+      ),
     ),
-  ),
-  toolDecisions: v.optional(
-    v.pipe(
-      v.array(v.looseObject({ toolCallId: text, decision: v.picklist(["approve", "deny"]) })),
-      v.minLength(1),
+    preferences: v.optional(
+      objectOnly(v.looseObject({ optimizeFor: v.optional(v.picklist(["privacy", "latency", "cost", "balanced"])) })),
     ),
-  ),
-});
+    telemetry: v.optional(
+      objectOnly(
+        v.looseObject({
+          consent: v.optional(v.boolean()),
+          level: v.optional(v.picklist(["off", "minimal", "debug"])),
+          tags: v.optional(objectOnly(v.record(v.string(), v.string()))),
+        }),
+      ),
+    ),
+    authContextRef: v.optional(text),
+    route: v.optional(text),
+    targets: v.optional(v.pipe(v.array(text), v.minLength(1), v.maxLength(16))),
+    onDisconnect: v.optional(v.picklist(["continue", "cancel"])),
+    onMidStreamFailure: v.optional(v.picklist(["fail", "retract", "continue"])),
+    durability: v.optional(v.picklist(["standard", "strict"])),
+    clocks: v.optional(clocksSchema),
+    metadata: v.optional(record),
+    tools: v.optional(v.pipe(v.array(toolSchema), v.maxLength(128))),
+    toolChoice: v.optional(v.union([v.picklist(["auto", "none", "required"]), v.strictObject({ name: text })])),
+    maxSteps: v.optional(positive),
+    threadId: v.optional(text),
+    source: v.optional(v.picklist(["provider", "push"])),
+    previousRunId: v.optional(runIdSchema),
+    toolResults: v.optional(
+      v.pipe(
+        v.array(v.looseObject({ toolCallId: text, output: v.unknown(), isError: v.optional(v.boolean()) })),
+        v.minLength(1),
+      ),
+    ),
+    toolDecisions: v.optional(
+      v.pipe(v.array(v.looseObject({ toolCallId: text, decision: v.picklist(["approve", "deny"]) })), v.minLength(1)),
+    ),
+  }),
+);
 export type StartRequest = v.InferOutput<typeof startRequestSchema>;
 
 /** StreamRunHandle (contract a.1). `startedAt` is Unix epoch milliseconds; `providerId` the first target of the chain. */
@@ -153,7 +158,7 @@ export const runStateSchema = v.object({
 export type RunStatus = v.InferOutput<typeof runStateSchema>["status"];
 export type RunStateView = v.InferOutput<typeof runStateSchema>;
 
-export const cancelRequestSchema = v.looseObject({ reason: v.optional(v.string()) });
+export const cancelRequestSchema = objectOnly(v.looseObject({ reason: v.optional(v.string()) }));
 
 export const ticketRequestSchema = v.strictObject({
   runId: runIdSchema,

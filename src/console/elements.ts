@@ -27,9 +27,17 @@ export const setMark = (element: HTMLElement, name: string, value: string): void
   if (element.dataset[name] !== value) element.dataset[name] = value;
 };
 
-/** Applies a change and keeps the end of a scrolled element in sight, if its reader was there. */
+/** Whether the reader of a scrolled element was at its end when it last scrolled; a resize moves the end without scrolling. */
+const followed = new WeakMap<HTMLElement, boolean>();
+
+/** Applies a change and keeps the end of a scrolled element in sight, unless its reader has scrolled away from it. */
 export const keepingEnd = (scroller: HTMLElement, change: () => void): void => {
-  const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 32;
+  if (!followed.has(scroller)) {
+    followed.set(scroller, true);
+    scroller.addEventListener("scroll", () => {
+      followed.set(scroller, scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 32);
+    });
+  }
   change();
-  if (atEnd) scroller.scrollTop = scroller.scrollHeight;
+  if (followed.get(scroller) === true) scroller.scrollTop = scroller.scrollHeight;
 };

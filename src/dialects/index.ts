@@ -5,7 +5,6 @@ import { indeRunNdjson, indeRunSse } from "./inderun.ts";
 
 export type DialectId = "inderun";
 
-
 export const dialects: Record<DialectId, Record<Framing, Dialect>> = {
   inderun: { sse: indeRunSse, ndjson: indeRunNdjson },
 };

@@ -22,7 +22,9 @@ export async function authorize(request: Request, env: Env, access: Access = {})
   const url = new URL(request.url);
   for (const name of url.searchParams.keys()) {
     if (name === "key" || isSecretKey(name)) {
-      return refused(fieldProblem(`query:${name}`, "looks like a credential; keys go into Authorization", "forbiddenSecretKey"));
+      return refused(
+        fieldProblem(`query:${name}`, "looks like a credential; keys go into Authorization", "forbiddenSecretKey"),
+      );
     }
   }
   const header = request.headers.get("authorization");

@@ -59,7 +59,8 @@ export function openApi(origin: string): Record<string, unknown> {
     info: {
       title: "Holdfast",
       version: "1.0.0",
-      description: "AI streams that survive disconnects, restarts and dead providers: every run numbered, kept and resumable.",
+      description:
+        "AI streams that survive disconnects, restarts and dead providers: every run numbered, kept and resumable.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: origin }],

@@ -11,13 +11,19 @@ const body = (name: string, required = true) => ({
   content: { "application/json": { schema: ref(name) } },
 });
 const stream = {
-  description: "The run's events. SSE frames carry `id: sequence` and `data: StreamEvent`; NDJSON one StreamEvent per line.",
+  description:
+    "The run's events. SSE frames carry `id: sequence` and `data: StreamEvent`; NDJSON one StreamEvent per line.",
   content: {
     "text/event-stream": { schema: ref("StreamEvent") },
     "application/x-ndjson": { schema: ref("StreamEvent") },
   },
 };
-const parameter = (name: string, where: "path" | "query" | "header", description: string, schema: object = { type: "string" }) => ({
+const parameter = (
+  name: string,
+  where: "path" | "query" | "header",
+  description: string,
+  schema: object = { type: "string" },
+) => ({
   name,
   in: where,
   required: where === "path",
@@ -25,12 +31,18 @@ const parameter = (name: string, where: "path" | "query" | "header", description
   schema,
 });
 const runId = parameter("runId", "path", "The run's name.", { type: "string", pattern: "^[A-Za-z0-9._:~-]{1,128}$" });
-const wait = parameter("wait", "query", "Whole seconds to wait for the outcome.", { type: "integer", minimum: 0, maximum: 55 });
+const wait = parameter("wait", "query", "Whole seconds to wait for the outcome.", {
+  type: "integer",
+  minimum: 0,
+  maximum: 55,
+});
 const cursor = [
   parameter("Last-Event-ID", "header", "Last sequence seen; beats the query.", { type: "integer", minimum: 0 }),
   parameter("after", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
   parameter("lastEventId", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
-  parameter("from", "query", "`now`: live only. `snapshot`: one merged event, then live.", { enum: ["now", "snapshot"] }),
+  parameter("from", "query", "`now`: live only. `snapshot`: one merged event, then live.", {
+    enum: ["now", "snapshot"],
+  }),
 ];
 const dialect = parameter("dialect", "query", "The stream's dialect.", { enum: ["inderun"] });
 const faults = {
@@ -138,13 +150,21 @@ export const openApiPaths = {
     },
   },
   "/healthz": {
-    get: { operationId: "health", summary: "Whether the server is up and configured", responses: { 200: { description: "It is." } } },
+    get: {
+      operationId: "health",
+      summary: "Whether the server is up and configured",
+      responses: { 200: { description: "It is." } },
+    },
   },
   "/openapi.json": {
     get: { operationId: "openApi", summary: "This document", responses: { 200: { description: "OpenAPI 3.1." } } },
   },
   "/schemas": {
-    get: { operationId: "listSchemas", summary: "The paths of all JSON Schemas", responses: { 200: { description: "The list." } } },
+    get: {
+      operationId: "listSchemas",
+      summary: "The paths of all JSON Schemas",
+      responses: { 200: { description: "The list." } },
+    },
   },
   "/schemas/{name}": {
     get: {

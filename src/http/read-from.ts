@@ -21,7 +21,8 @@ export function readFrom(request: Request): Result<ReadingStart> {
   for (const [field, value] of cursors) {
     if (value === null || value.trim() === "") continue;
     const after = parseCursor(value.trim());
-    if (after === undefined) return refused(fieldProblem(field, "must be a whole number, the last sequence seen", "cursor"));
+    if (after === undefined)
+      return refused(fieldProblem(field, "must be a whole number, the last sequence seen", "cursor"));
     return found({ from: { after }, field });
   }
   const field = "query:from";
@@ -47,7 +48,9 @@ export function framingOf(request: Request): Framing | undefined {
 /** The stream's dialect, by name. */
 export function dialectOf(request: Request): Result<DialectId> {
   const dialect = new URL(request.url).searchParams.get("dialect") ?? "inderun";
-  return isDialectId(dialect) ? found(dialect) : refused(fieldProblem("query:dialect", "names no dialect of this server", "enum"));
+  return isDialectId(dialect)
+    ? found(dialect)
+    : refused(fieldProblem("query:dialect", "names no dialect of this server", "enum"));
 }
 
 /** Whole seconds, 0 to 55, as milliseconds; 0 when the parameter is absent. */

@@ -38,7 +38,12 @@ export const surface: Record<string, Methods> = {
 const router = Router();
 for (const [path, methods] of Object.entries(surface)) {
   router.all(path, (request, env: Env, config: Config, original: Request) =>
-    dispatch(methods, { request: original, env, config, runId: decoded(request.params["runId"] ?? request.params["name"] ?? "") }),
+    dispatch(methods, {
+      request: original,
+      env,
+      config,
+      runId: decoded(request.params["runId"] ?? request.params["name"] ?? ""),
+    }),
   );
 }
 
@@ -87,8 +92,16 @@ function dispatch(methods: Methods, context: Context): Response | Promise<Respon
 
 /** A run's object that was reset or is overloaded is worth another try; anything else is our bug. */
 function failed(error: unknown): Response {
-  const remote = typeof error === "object" && error !== null && ("durableObjectReset" in error || "overloaded" in error || "retryable" in error);
-  console.error(JSON.stringify({ type: remote ? "object_unavailable" : "bug", name: error instanceof Error ? error.name : "unknown" }));
+  const remote =
+    typeof error === "object" &&
+    error !== null &&
+    ("durableObjectReset" in error || "overloaded" in error || "retryable" in error);
+  console.error(
+    JSON.stringify({
+      type: remote ? "object_unavailable" : "bug",
+      name: error instanceof Error ? error.name : "unknown",
+    }),
+  );
   return problemResponse(
     remote
       ? { code: "unavailable", message: "The run's object is restarting; try again.", retryAfterMs: 1000 }

@@ -149,7 +149,10 @@ export async function createTicket({ request, env, config }: Context): Promise<R
   const expiresAt = Date.now() + expiresIn * 1000;
   const ticket = await signTicket(secret.value, { tenant: tenant.value, run: runId, scope, expires: expiresAt });
   const url = new URL(`/v1/runs/${runId}/events?ticket=${ticket}`, request.url).href;
-  return Response.json({ ticket, runId, scope, expiresAt, url }, { status: 201, headers: { "cache-control": "no-store" } });
+  return Response.json(
+    { ticket, runId, scope, expiresAt, url },
+    { status: 201, headers: { "cache-control": "no-store" } },
+  );
 }
 
 /** Without a scope no ticket will do. A path that cannot be a run's name is a run that is not there. */
@@ -223,6 +226,8 @@ const conflict = (field: string, runId: string): Problem => ({
     field === "body"
       ? "A run of this name exists and was started with another body."
       : "A run of this name exists and was started with another Idempotency-Key.",
-  issues: [{ path: field === "body" ? "" : `header:${field}`, message: "differs from the run's own", keyword: "conflict" }],
+  issues: [
+    { path: field === "body" ? "" : `header:${field}`, message: "differs from the run's own", keyword: "conflict" },
+  ],
   runId,
 });

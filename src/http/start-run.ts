@@ -31,13 +31,18 @@ export async function planRun(
 ): Promise<Result<RunPlan>> {
   const checked = checkStartRequest(body);
   if (!checked.ok) return refused(issuesProblem(checked.issues));
+  // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
   const { request } = checked;
+  const { metadata, ...asked } = request;
   const text = canonicalJson(request);
   const tooLarge = sizeProblem(request, text, limits.maxPromptBytes);
   if (tooLarge !== undefined) return refused(tooLarge);
   const field = unsupported.map((check) => check(request)).find((path) => path !== undefined);
   if (field !== undefined) {
-    return refused({ ...fieldProblem(field, "asks for something this version does not support", "unsupported"), code: "capability_mismatch" });
+    return refused({
+      ...fieldProblem(field, "asks for something this version does not support", "unsupported"),
+      code: "capability_mismatch",
+    });
   }
   const runId = await nameOf(request, idempotencyKey, tenant);
   const named = namedTargets(request, targets, routes);
@@ -61,7 +66,7 @@ export async function planRun(
   return found({
     runId,
     tenant,
-    request,
+    request: asked,
     requestHash: await sha256(text),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     chain: chain.map((target) => planTarget(target, request.clocks)),
@@ -74,20 +79,18 @@ export async function planRun(
       telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
     },
     decision: plan.decision,
-    ...(request.metadata !== undefined && { metadata: request.metadata }),
+    ...(metadata !== undefined && { metadata }),
   });
 }
 
 function sizeProblem(request: StartRequest, text: string, maxPromptBytes: number): Problem | undefined {
-  const path = request.messages === undefined ? "/prompt" : "/messages";
-  const limit =
-    promptBytes(request) > maxPromptBytes
-      ? maxPromptBytes
-      : utf8Length(text) > MAX_STORED_REQUEST
-        ? MAX_STORED_REQUEST
-        : undefined;
-  if (limit === undefined) return undefined;
-  return { ...fieldProblem(path, `is larger than ${limit} bytes`, "maxBytes"), code: "too_large" };
+  const refuse = (path: string, limit: number): Problem => ({
+    ...fieldProblem(path, `is larger than ${limit} bytes`, "maxBytes"),
+    code: "too_large",
+  });
+  if (promptBytes(request) > maxPromptBytes)
+    return refuse(request.messages === undefined ? "/prompt" : "/messages", maxPromptBytes);
+  return utf8Length(text) > MAX_STORED_REQUEST ? refuse("", MAX_STORED_REQUEST) : undefined;
 }
 
 /** `requestId`, else a name made from the key, else a random one. */
@@ -114,4 +117,3 @@ function namedTargets(request: StartRequest, targets: Target[], routes: Config["
 async function sha256(text: string): Promise<string> {
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
-

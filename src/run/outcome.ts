@@ -100,11 +100,7 @@ interface ErrorFacts {
   details: Record<string, unknown>;
 }
 
-function errorOutcome(
-  state: RunState,
-  at: number,
-  error: ErrorFacts,
-): Outcome {
+function errorOutcome(state: RunState, at: number, error: ErrorFacts): Outcome {
   const ids = attemptedProviderIds(state.attempts);
   return {
     schemaVersion: "1.0",

@@ -53,7 +53,6 @@ const defaultClocks: AttemptClocks & { totalMs: number } = {
   minBytesPerSecond: 0,
 };
 
-
 /** A target as a run will use it: its own clocks, shortened by what the request asks for. */
 export function planTarget(target: Target, request: ClockLimits = {}): PlannedTarget {
   const shorter = (name: "headersMs" | "firstOutputMs" | "idleMs" | "progressMs") =>
@@ -78,4 +77,3 @@ export function totalClock(chain: readonly Target[], request: ClockLimits = {}, 
   const configured = Math.max(...chain.map(({ clocks }) => clocks?.totalMs ?? defaultClocks.totalMs));
   return Math.min(configured, request.totalMs ?? configured, timeoutMs ?? configured);
 }
-

@@ -27,9 +27,18 @@ interface HouseOptions extends HoldfastOptions {
 }
 
 /** Route `default` is target `main`, route `both` goes on to `spare`. */
-export async function openHouse({ limits = {}, cors = { origins: [] }, ...options }: HouseOptions = {}): Promise<House> {
+export async function openHouse({
+  limits = {},
+  cors = { origins: [] },
+  ...options
+}: HouseOptions = {}): Promise<House> {
   const provider = await startFaultProvider();
-  const target = (id: string) => ({ id, adapter: "openai-chat", baseUrl: `${provider.origin}/${id}`, model: "test-model" });
+  const target = (id: string) => ({
+    id,
+    adapter: "openai-chat",
+    baseUrl: `${provider.origin}/${id}`,
+    model: "test-model",
+  });
   const config = {
     targets: [target("main"), target("spare")],
     routes: { default: ["main"], both: ["main", "spare"] },
@@ -78,13 +87,25 @@ interface ExchangeOptions {
 export function exchange(port: number, path: string, options: ExchangeOptions = {}): Promise<Exchange> {
   const { method = "GET", headers = {}, body, cutAfter = Number.POSITIVE_INFINITY, cutWhen = () => false } = options;
   const done = Promise.withResolvers<Exchange>();
-  const call = request({ host: "127.0.0.1", port, path, method, headers: { host: `localhost:${port}`, ...headers }, agent: false });
+  const call = request({
+    host: "127.0.0.1",
+    port,
+    path,
+    method,
+    headers: { host: `localhost:${port}`, ...headers },
+    agent: false,
+  });
   call.once("error", done.reject);
   call.once("response", (response) => {
     let bytes = Buffer.alloc(0);
     const finish = (end: number): void => {
       const seen = bytes.subarray(0, end);
-      done.resolve({ status: response.statusCode ?? 0, headers: response.headers, body: seen, text: seen.toString("utf8") });
+      done.resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: seen,
+        text: seen.toString("utf8"),
+      });
     };
     response.on("data", (piece: Buffer) => {
       bytes = Buffer.concat([bytes, piece]);

@@ -2,7 +2,19 @@
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
-import { answer, faultyFields, handleOf, MAIN, newName, objectOf, openHouse, outcomeOf, problemOf, SPARE, type House } from "./house.ts";
+import {
+  answer,
+  faultyFields,
+  handleOf,
+  MAIN,
+  newName,
+  objectOf,
+  openHouse,
+  outcomeOf,
+  problemOf,
+  SPARE,
+  type House,
+} from "./house.ts";
 import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
 
 let house: House;
@@ -27,7 +39,10 @@ test("R-START-1 R-START-2 answers 202 with a handle, and names the run and its s
   expect(handle.startedAt).toBeLessThanOrEqual(Date.now());
   expect(response.headers.get("location")).toBe(`/v1/runs/${handle.runId}/events`);
   expect(response.headers.get("x-run-id")).toBe(handle.runId);
-  expect(await outcomeOf(house.origin, handle.runId)).toMatchObject({ outcome: "completed", finalText: "Hello world." });
+  expect(await outcomeOf(house.origin, handle.runId)).toMatchObject({
+    outcome: "completed",
+    finalText: "Hello world.",
+  });
 });
 
 test("R-START-1 R-START-2 streams from the beginning when Accept names a stream", async () => {
@@ -43,7 +58,13 @@ test("R-START-1 R-START-2 streams from the beginning when Accept names a stream"
     expect(response.headers.get("location")).toBe(`/v1/runs/${requestId}/events`);
     expect(response.headers.get("x-run-id")).toBe(requestId);
     const body = await response.text();
-    const events = type === "application/x-ndjson" ? body.trim().split("\n").map((line) => JSON.parse(line)) : eventsOf(body);
+    const events =
+      type === "application/x-ndjson"
+        ? body
+            .trim()
+            .split("\n")
+            .map((line) => JSON.parse(line))
+        : eventsOf(body);
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index));
     expect(shownText(events)).toBe("Hello world.");
     expect(events.at(-1)?.type).toBe("terminal");
@@ -166,7 +187,10 @@ const rejectedSchema = v.object({
   code: v.literal("capability_mismatch"),
   failureCode: v.literal("capability_mismatch"),
   rejectedProviders: v.array(
-    v.object({ providerId: v.string(), reasons: v.array(v.object({ code: v.string(), message: v.pipe(v.string(), v.minLength(1)) })) }),
+    v.object({
+      providerId: v.string(),
+      reasons: v.array(v.object({ code: v.string(), message: v.pipe(v.string(), v.minLength(1)) })),
+    }),
   ),
 });
 
@@ -186,7 +210,13 @@ test("R-START-8 constraints that no target meets are 422 with every target's rea
 });
 
 test("R-START-9 privacy orders the chain nearest first, stably; else the order stands", async () => {
-  const target = (id: string, locality: string) => ({ id, locality, adapter: "openai-chat", baseUrl: house.provider.origin, model: "m" });
+  const target = (id: string, locality: string) => ({
+    id,
+    locality,
+    adapter: "openai-chat",
+    baseUrl: house.provider.origin,
+    model: "m",
+  });
   const near: Holdfast = await startHoldfast({
     config: {
       targets: [target("cloud", "cloud"), target("edge1", "edge"), target("local", "local"), target("edge2", "edge")],
@@ -197,7 +227,8 @@ test("R-START-9 privacy orders the chain nearest first, stably; else the order s
     // Every target answers 404, which falls back, so the chain shows in the outcome.
     const chainOf = async (fields: object) => {
       const outcome = await objectOf(await post(`${near.origin}/v1/runs?wait=20`, startBody({ ...fields })));
-      return v.parse(v.object({ provenance: v.object({ attemptedProviderIds: v.array(v.string()) }) }), outcome).provenance.attemptedProviderIds;
+      return v.parse(v.object({ provenance: v.object({ attemptedProviderIds: v.array(v.string()) }) }), outcome)
+        .provenance.attemptedProviderIds;
     };
     const nearest = ["local", "edge1", "edge2", "cloud"];
     expect(await chainOf({ constraints: { privacy: "local_preferred" } })).toEqual(nearest);

@@ -20,8 +20,9 @@ export interface ScriptedFormat {
   /** The beginning of an answer: its content and no ending. Without deltas there is still some byte. */
   part(deltas: readonly string[]): string[];
   refusal(status: number, message: string, headers?: Readonly<Record<string, string>>): Answer;
-  /** An overload reported inside a stream that answered 200. */
+  /** An overload reported inside a stream that answered 200, and its failure class: Ollama's format cannot name one. */
   readonly inBandError: string;
+  readonly inBandClass: "overloaded" | "upstream_5xx";
 }
 
 export const openAi: ScriptedFormat = {
@@ -30,10 +31,14 @@ export const openAi: ScriptedFormat = {
   suffix: "/chat/completions",
   contentType: OPENAI_STREAM_TYPE,
   whole: (deltas) =>
-    openAiChat({ deltas, usage: { prompt_tokens: 5, completion_tokens: deltas.length, total_tokens: 5 + deltas.length } }),
+    openAiChat({
+      deltas,
+      usage: { prompt_tokens: 5, completion_tokens: deltas.length, total_tokens: 5 + deltas.length },
+    }),
   part: (deltas) => openAiChat({ deltas, finishReason: null, done: false }),
   refusal: (status, message, headers = {}) => openAiError(status, "scripted", null, { message, headers }),
   inBandError: openAiErrorEvent("server_error", "overloaded"),
+  inBandClass: "overloaded",
 };
 
 export const anthropic: ScriptedFormat = {
@@ -45,6 +50,7 @@ export const anthropic: ScriptedFormat = {
   part: (deltas) => anthropicMessages({ deltas, stopReason: null, stop: false }),
   refusal: (status, message, headers = {}) => anthropicError(status, "scripted", { message, headers }),
   inBandError: anthropicErrorEvent("overloaded_error"),
+  inBandClass: "overloaded",
 };
 
 export const ollama: ScriptedFormat = {
@@ -56,6 +62,7 @@ export const ollama: ScriptedFormat = {
   part: (deltas) => (deltas.length === 0 ? [ollamaLine({ content: "" })] : ollamaChat({ deltas, done: false })),
   refusal: (status, message, headers = {}) => ollamaError(status, message, headers),
   inBandError: ollamaErrorLine("scripted overload"),
+  inBandClass: "upstream_5xx",
 };
 
 export const formats: readonly ScriptedFormat[] = [openAi, anthropic, ollama];

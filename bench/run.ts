@@ -1,0 +1,136 @@
+// `npm run bench`: takes each measure, ours beside a reference of the same minutes on the same machine, and prints one table. A
+// missed target is a line in it, not a failure; the exit code is 1 only when a measure could not be taken.
+import { existsSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { firstOutput } from "./measures/first-output.ts";
+import { flood, packed } from "./measures/flood.ts";
+import type { Finding, Measure, Report } from "./measures/measure.ts";
+import { paced } from "./measures/paced.ts";
+import { endServersNow } from "./stand/server.ts";
+import { openStand, type Stand, type Trees } from "./stand/stand.ts";
+import { tableOf } from "./stand/table.ts";
+
+const MEASURES: readonly Measure[] = [flood, packed, paced, firstOutput];
+/** For one measure, and for all of them. */
+const MEASURE_LIMIT_MS = 100_000;
+const TOTAL_LIMIT_MS = 350_000;
+
+const USAGE = `node bench/run.ts [--tree DIR] [--against DIR] [measure ...]
+
+  --tree DIR     the checkout to measure; default: the one this file stands in
+  --against DIR  a second checkout, measured in the same turns
+
+${MEASURES.map(({ name, about }) => `  ${name.padEnd(14)} ${about}`).join("\n")}
+`;
+
+interface Asked {
+  trees: Trees;
+  measures: readonly Measure[];
+}
+
+interface Taken {
+  findings: Finding[];
+  context: string[];
+  failed: string[];
+}
+
+const asked = parse();
+if (asked === undefined) {
+  console.error(USAGE);
+  process.exitCode = 2;
+} else {
+  process.once("exit", endServersNow);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+  await main(asked);
+}
+
+function parse(): Asked | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { tree: { type: "string" }, against: { type: "string" }, help: { type: "boolean" } },
+    });
+    const trees = {
+      ours: path.resolve(values.tree ?? path.join(import.meta.dirname, "..")),
+      against: values.against === undefined ? undefined : path.resolve(values.against),
+    };
+    const known = positionals.every((word) => MEASURES.some(({ name }) => name === word));
+    const present = [trees.ours, trees.against ?? trees.ours].every((tree) => existsSync(path.join(tree, "wrangler.toml")));
+    if (!known || !present || values.help === true) return undefined;
+    return { trees, measures: MEASURES.filter(({ name }) => positionals.length === 0 || positionals.includes(name)) };
+  } catch {
+    return undefined;
+  }
+}
+
+async function main({ trees, measures }: Asked): Promise<void> {
+  const begun = performance.now();
+  const loadBefore = load();
+  const stand = await openStand(trees);
+  try {
+    const taken = await takeAll(measures, stand, begun);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(0);
+    print(taken, stand.productNames.length > 1);
+    console.log(
+      `\n${seconds} s; ${availableParallelism()} processors, load ${loadBefore} before and ${load()} after; Node ${process.version}, ` +
+        "wrangler dev on loopback. Only the comparison counts: absolute times are this machine's.",
+    );
+    process.exitCode = taken.failed.length === 0 ? 0 : 1;
+  } finally {
+    await stand.stop();
+  }
+}
+
+async function takeAll(measures: readonly Measure[], stand: Stand, begun: number): Promise<Taken> {
+  const taken: Taken = { findings: [], context: [], failed: [] };
+  for (const measure of measures) {
+    const left = TOTAL_LIMIT_MS - (performance.now() - begun);
+    const started = performance.now();
+    process.stderr.write(`${measure.name}: ${measure.about} ... `);
+    try {
+      const { findings, context } = await within(Math.min(MEASURE_LIMIT_MS, left), measure.take(stand));
+      taken.findings.push(...findings);
+      taken.context.push(...context);
+      process.stderr.write(`${((performance.now() - started) / 1000).toFixed(0)} s\n`);
+    } catch (fault) {
+      stand.closeReaders();
+      taken.failed.push(`${measure.name} could not be taken: ${fault instanceof Error ? fault.message : String(fault)}`);
+      process.stderr.write("could not be taken\n");
+    }
+  }
+  return taken;
+}
+
+async function within(ms: number, report: Promise<Report>): Promise<Report> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it took longer than ${(ms / 1000).toFixed(0)} s`)), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([report, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function print({ findings, context, failed }: Taken, twoTrees: boolean): void {
+  const rows = findings.map(({ measure, tree, ours, reference, compared, target, met }) => [
+    measure,
+    ...(twoTrees ? [tree] : []),
+    ours,
+    reference,
+    compared,
+    target,
+    met ? "met" : "missed",
+  ]);
+  const header = ["measure", ...(twoTrees ? ["tree"] : []), "ours", "reference", "compared", "target", ""];
+  console.log(`\n${tableOf(header, rows)}\n`);
+  for (const line of context) console.log(line);
+  for (const line of failed) console.log(`\n${line}`);
+}
+
+function load(): string {
+  return (loadavg()[0] ?? 0).toFixed(1);
+}

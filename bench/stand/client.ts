@@ -1,0 +1,101 @@
+// Requests over kept-alive connections, read as raw pieces with the time each arrived. It parses nothing while it reads, so that
+// reading costs the same whatever the body means.
+import { Buffer } from "node:buffer";
+import { Agent, request, type IncomingMessage } from "node:http";
+
+export interface Piece {
+  /** `performance.now()` of its arrival, milliseconds. */
+  readonly at: number;
+  readonly bytes: Buffer;
+}
+
+export interface Reading {
+  /** When the request was made and when the body ended, `performance.now()`. */
+  readonly sentAt: number;
+  readonly endedAt: number;
+  readonly pieces: readonly Piece[];
+}
+
+export interface OpenReading {
+  readonly runId: string;
+  /** Bytes read so far. */
+  received(): number;
+  /** Reads on after a stall. */
+  resume(): void;
+  /** The whole body; rejects when it was cut. */
+  readonly whole: Promise<Reading>;
+}
+
+export interface Call {
+  path: string;
+  /** A POST when there is one. */
+  body?: unknown;
+  accept?: string;
+  /** Leaves the body unread until `resume`. */
+  stalled?: boolean;
+}
+
+export interface Client {
+  /** Resolves with the response's headers; rejects unless the status is 2xx. */
+  open(call: Call): Promise<OpenReading>;
+  read(call: Call): Promise<Reading>;
+  readText(call: Call): Promise<string>;
+  /** Closes all connections. */
+  close(): void;
+}
+
+export function clientOf(port: number): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+
+  const open = async ({ path, body, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers = {
+      accept,
+      ...(text !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
+    };
+    const answered = Promise.withResolvers<IncomingMessage>();
+    const sentAt = performance.now();
+    const call = request({ agent, host: "127.0.0.1", port, path, headers, method: text === undefined ? "GET" : "POST" });
+    call.once("response", answered.resolve);
+    call.once("error", answered.reject);
+    call.end(text);
+    const response = await answered.promise;
+    if (response.statusCode === undefined || response.statusCode >= 300) {
+      response.resume();
+      throw new Error(`${path} answered ${response.statusCode}`);
+    }
+    return bodyOf(response, sentAt, stalled);
+  };
+
+  const read = async (call: Call): Promise<Reading> => (await open(call)).whole;
+  return {
+    open,
+    read,
+    readText: async (call) => textOf((await read(call)).pieces),
+    close: () => agent.destroy(),
+  };
+}
+
+export const textOf = (pieces: readonly Piece[]): string =>
+  Buffer.concat(pieces.map(({ bytes }) => bytes)).toString("utf8");
+
+function bodyOf(response: IncomingMessage, sentAt: number, stalled: boolean): OpenReading {
+  const pieces: Piece[] = [];
+  let received = 0;
+  const whole = Promise.withResolvers<Reading>();
+  // Whoever waits for it sees the fault; a reader that nobody waits for must not end the process.
+  whole.promise.catch(() => undefined);
+  const take = (bytes: Buffer): void => {
+    pieces.push({ at: performance.now(), bytes });
+    received += bytes.length;
+  };
+  response.once("end", () => whole.resolve({ sentAt, endedAt: performance.now(), pieces }));
+  response.once("error", whole.reject);
+  response.once("close", () => whole.reject(new Error(`a body was cut after ${received} bytes`)));
+  const resume = (): void => {
+    response.on("data", take);
+  };
+  if (!stalled) resume();
+  const { "x-run-id": runId = "" } = response.headers;
+  return { runId: String(runId), received: () => received, resume, whole: whole.promise };
+}

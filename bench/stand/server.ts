@@ -1,0 +1,144 @@
+// One Worker under `wrangler dev`, the product or the reference, always started the same way: from a copy of its sources in a
+// temporary folder, so that nothing is written into the tree and an edit there does not restart what is being measured.
+import { spawn, type ChildProcess } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const wrangler = path.join(root, "node_modules", "wrangler", "bin", "wrangler.js");
+const READY_MS = 60_000;
+/** Top-level folders that no Worker is built from. Names with a leading dot stay out too: they hold a developer's own secrets. */
+const LEFT_OUT = new Set(["bench", "coverage", "dist", "docs", "node_modules", "test"]);
+
+export interface ServerOptions {
+  /** The folder with its wrangler.toml. */
+  source: string;
+  /** The tree whose node_modules the Worker is built with. */
+  packages: string;
+  vars?: Record<string, string>;
+}
+
+export interface Server {
+  readonly port: number;
+  /** Process id of the workerd that runs the Worker and its objects; wrangler's own proxy is another one. Linux only. */
+  workerd(): number;
+  /** Ends all of its processes and deletes its storage. */
+  stop(): Promise<void>;
+}
+
+/** What is running: for an end that leaves no time to wait. */
+const running = new Map<ChildProcess, string>();
+
+export async function startServer({ source, packages, vars = {} }: ServerOptions): Promise<Server> {
+  const port = await freePort();
+  const scratch = mkdtempSync(path.join(tmpdir(), "holdfast-bench-"));
+  const folder = path.join(scratch, "tree");
+  cpSync(source, folder, { recursive: true, filter: (entry) => isBuiltFrom(path.relative(source, entry)) });
+  symlinkSync(realpathSync(path.join(packages, "node_modules")), path.join(folder, "node_modules"));
+  for (const name of ["config", "temporary"]) mkdirSync(path.join(scratch, name));
+
+  const args = ["dev", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", "0"];
+  args.push("--persist-to", path.join(scratch, "storage"));
+  for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
+  const server = spawn(process.execPath, [wrangler, ...args], {
+    cwd: folder,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: {
+      ...process.env,
+      PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}`,
+      TMPDIR: path.join(scratch, "temporary"),
+      XDG_CONFIG_HOME: path.join(scratch, "config"),
+      WRANGLER_LOG_PATH: path.join(scratch, "config"),
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_HIDE_BANNER: "true",
+      CLOUDFLARE_CF_FETCH_ENABLED: "false",
+      CI: "true",
+    },
+  });
+  running.set(server, scratch);
+  const exited = new Promise<void>((resolve) => server.once("exit", () => resolve()));
+  const stop = async (): Promise<void> => {
+    endNow(server, scratch);
+    await exited;
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+  };
+
+  try {
+    await readiness(server);
+  } catch (fault) {
+    await stop();
+    throw fault;
+  }
+  return { port, workerd: () => workerdOf(server.pid, port), stop };
+}
+
+/** Ends everything that still runs, without waiting; for the process's own end. */
+export function endServersNow(): void {
+  for (const [server, scratch] of running) endNow(server, scratch);
+}
+
+function endNow(server: ChildProcess, scratch: string): void {
+  if (!running.delete(server)) return;
+  try {
+    if (server.pid !== undefined) process.kill(-server.pid, "SIGKILL");
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+  } catch {
+    // It has ended already, or a dying process still writes: the waiting end deletes what is left.
+  }
+}
+
+/** Resolves when the server prints that it is ready. Reads on afterwards: a full pipe would stop it. */
+async function readiness(server: ChildProcess): Promise<void> {
+  const ready = Promise.withResolvers<void>();
+  let printed: string | undefined = "";
+  const note = (bytes: Buffer): void => {
+    if (printed === undefined) return;
+    printed += bytes.toString();
+    if (printed.includes("Ready on http")) ready.resolve();
+  };
+  server.stdout?.on("data", note);
+  server.stderr?.on("data", note);
+  server.once("exit", (code) => ready.reject(new Error(`wrangler dev ended with ${code}:\n${printed}`)));
+  const timer = setTimeout(() => ready.reject(new Error(`wrangler dev is not ready:\n${printed}`)), READY_MS);
+  try {
+    await ready.promise;
+  } finally {
+    clearTimeout(timer);
+    printed = undefined;
+  }
+}
+
+function isBuiltFrom(relative: string): boolean {
+  const [top = ""] = relative.split(path.sep);
+  return !LEFT_OUT.has(top) && !top.startsWith(".");
+}
+
+function workerdOf(group: number | undefined, port: number): number {
+  const found = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isWorkerd(name, group, port));
+  const [pid] = found;
+  if (pid === undefined || found.length > 1) throw new Error(`${found.length} workerd processes serve objects`);
+  return Number(pid);
+}
+
+function isWorkerd(pid: string, group: number | undefined, port: number): boolean {
+  try {
+    const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    // After the command's closing parenthesis: state, parent, process group.
+    const [, , processGroup] = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
+    return Number(processGroup) === group && command.includes("/workerd\0") && !command.includes(`:${port}\0`);
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return address.port;
+}

@@ -1,0 +1,126 @@
+// All that a measure works with: the provider, one or two trees of the product, and the reference. Servers start when they are
+// first asked for and end with the stand.
+import { randomUUID } from "node:crypto";
+import path from "node:path";
+import { startBody } from "../../test/support/api.ts";
+import { clientOf, type Client, type OpenReading, type Reading } from "./client.ts";
+import { startProvider, type Provider } from "./provider.ts";
+import { startServer, type Server } from "./server.ts";
+
+export interface Product {
+  /** `ours`, or `against` for the second tree. */
+  readonly name: "ours" | "against";
+  readonly client: Client;
+  workerd(): number;
+  /** Starts a run under a name of its own and streams it. */
+  stream(): Promise<OpenReading>;
+  /** Starts a run; its id. */
+  start(): Promise<string>;
+  /** Attaches a viewer from the beginning, or as `query` says. */
+  view(runId: string, options?: { query?: string; stalled?: boolean }): Promise<OpenReading>;
+  stop(): Promise<void>;
+}
+
+export type ReferenceWork = "pass" | "drain" | "frame" | "rows" | "view" | "broadcast";
+
+export interface Reference {
+  readonly client: Client;
+  workerd(): number;
+  /** Does the work in a new object, or in the one of this name. */
+  open(work: ReferenceWork, name?: string): Promise<OpenReading>;
+  read(work: ReferenceWork, name?: string): Promise<Reading>;
+  stop(): Promise<void>;
+}
+
+export interface Stand {
+  readonly provider: Provider;
+  products(): Promise<readonly Product[]>;
+  reference(): Promise<Reference>;
+  /** Fresh servers, for what others would have left traces in. The caller stops them. */
+  freshProduct(name: Product["name"]): Promise<Product>;
+  freshReference(): Promise<Reference>;
+  readonly productNames: readonly Product["name"][];
+  /** Closes all connections of the readers: a measure that was given up leaves none behind. */
+  closeReaders(): void;
+  stop(): Promise<void>;
+}
+
+export interface Trees {
+  ours: string;
+  against: string | undefined;
+}
+
+const REFERENCE_FOLDER = path.resolve(import.meta.dirname, "../reference");
+const SSE = "text/event-stream";
+
+export async function openStand(trees: Trees): Promise<Stand> {
+  const provider = await startProvider();
+  const productNames = trees.against === undefined ? (["ours"] as const) : (["ours", "against"] as const);
+  const stops: (() => Promise<void>)[] = [() => provider.stop()];
+  const clients = new Set<Client>();
+  let products: Promise<readonly Product[]> | undefined;
+  let reference: Promise<Reference> | undefined;
+
+  const keep = (server: Server): { client: Client; workerd(): number; stop(): Promise<void> } => {
+    const client = clientOf(server.port);
+    clients.add(client);
+    const stop = async (): Promise<void> => {
+      client.close();
+      clients.delete(client);
+      await server.stop();
+    };
+    stops.push(stop);
+    return { client, workerd: () => server.workerd(), stop };
+  };
+
+  const freshProduct = async (name: Product["name"]): Promise<Product> => {
+    const source = trees[name] ?? trees.ours;
+    const vars = { CONFIG: JSON.stringify(configFor(provider.baseUrl)) };
+    const kept = keep(await startServer({ source, packages: source, vars }));
+    const { client } = kept;
+    await client.read({ path: "/healthz" });
+    return {
+      name,
+      ...kept,
+      stream: () => client.open({ path: "/v1/runs", body: newRun(), accept: SSE }),
+      async start() {
+        const { runId, whole } = await client.open({ path: "/v1/runs", body: newRun() });
+        await whole;
+        return runId;
+      },
+      view: (runId, { query = "", stalled = false } = {}) =>
+        client.open({ path: `/v1/runs/${runId}/events${query}`, accept: SSE, stalled }),
+    };
+  };
+
+  const freshReference = async (): Promise<Reference> => {
+    const kept = keep(await startServer({ source: REFERENCE_FOLDER, packages: trees.ours }));
+    const open = (work: ReferenceWork, name: string = randomUUID()): Promise<OpenReading> =>
+      kept.client.open({ path: `/${name}/${work}?upstream=${encodeURIComponent(provider.url)}` });
+    const read = async (work: ReferenceWork, name?: string): Promise<Reading> => (await open(work, name)).whole;
+    await read("frame");
+    return { ...kept, open, read };
+  };
+
+  return {
+    provider,
+    productNames,
+    freshProduct,
+    freshReference,
+    products: () => (products ??= Promise.all(productNames.map(freshProduct))),
+    reference: () => (reference ??= freshReference()),
+    closeReaders() {
+      for (const client of clients) client.close();
+    },
+    async stop() {
+      for (const stop of stops.toReversed()) await stop();
+    },
+  };
+}
+
+const newRun = (): Record<string, unknown> => startBody({ requestId: `bench-${randomUUID()}` });
+
+/** The product's own defaults, and one target. */
+function configFor(baseUrl: string): unknown {
+  return { targets: [{ id: "bench", adapter: "openai-chat", baseUrl, model: "bench-model" }], routes: { default: ["bench"] } };
+}

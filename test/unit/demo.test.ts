@@ -1,0 +1,129 @@
+// The embedded target: bytes of a real provider from inside the Worker, and what each of its models does.
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Target } from "../../schemas/config.ts";
+import type { ProviderEvent } from "../../schemas/provider.ts";
+import { demo, isDemoModel } from "../../src/providers/demo.ts";
+import { sumUp } from "../support/corpus/reading.ts";
+
+const targetOf = (model?: string): Target => ({ id: "demo", adapter: "demo", ...(model !== undefined && { model }) });
+
+function respond(model: string | undefined, signal: AbortSignal = new AbortController().signal): Response {
+  const target = targetOf(model);
+  const built = demo.request({ schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" }, target, undefined);
+  const response = demo.respond?.(built, target, signal);
+  if (response === undefined) throw new Error("the demo target does not answer");
+  return response;
+}
+
+async function readBody(response: Response): Promise<ProviderEvent[]> {
+  const reader = demo.reader({ maxEvent: 100_000 });
+  const events: ProviderEvent[] = [];
+  for await (const packet of response.body ?? []) events.push(...reader.feed(packet));
+  return [...events, ...reader.end()];
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("R-CONF-2 the demo target", () => {
+  test.each([[undefined], ["demo-answer"], ["demo-slow"], ["a name it does not know"]])(
+    "%s answers in the provider's own format, and completes",
+    async (model) => {
+      const response = respond(model);
+      expect(response.headers.get("content-type")).toBe("text/event-stream");
+      const body = readBody(response);
+      await vi.runAllTimersAsync();
+      const events = await body;
+      const reading = sumUp(events);
+      expect(reading.verdicts).toEqual([{ type: "verdict", verdict: "complete", stopReason: "stop" }]);
+      expect(reading.text).toMatch(/^This is the embedded demo target\. .* ✓$/);
+      const words = events.filter(({ type }) => type === "text").length;
+      expect(words).toBeGreaterThan(50);
+      expect(reading.usage).toEqual({ inputTokens: 12, outputTokens: words, totalTokens: 12 + words });
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  test("demo-busy answers 429 with a hint", async () => {
+    const response = respond("demo-busy");
+    expect(response.status).toBe(429);
+    const answer = { status: response.status, headers: response.headers, body: await response.text(), now: 0 };
+    expect(demo.failure(answer)).toEqual({
+      failureClass: "rate_limited",
+      message: "The provider is limiting the rate of requests (HTTP 429).",
+      httpStatus: 429,
+      providerCode: "rate_limit_exceeded",
+      retryAfterMs: 2000,
+    });
+  });
+
+  test("demo-cut stops after some words: truncated", async () => {
+    const body = readBody(respond("demo-cut"));
+    await vi.runAllTimersAsync();
+    const reading = sumUp(await body);
+    expect(reading.verdicts).toEqual([{ type: "verdict", verdict: "truncated" }]);
+    expect(reading.text).toMatch(/^This is the embedded demo target\. /);
+  });
+
+  test("R-CANCEL-2 demo-silent shows nothing, and ends when it is aborted", async () => {
+    const abort = new AbortController();
+    const reader = respond("demo-silent", abort.signal).body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toContain('"role":"assistant"');
+    const silence = reader?.read();
+    const settled = vi.fn<() => void>();
+    silence?.then(settled, settled);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(settled).not.toHaveBeenCalled();
+    abort.abort();
+    await expect(silence).rejects.toMatchObject({ name: "AbortError" });
+  });
+
+  test.each(["demo-answer", "demo-slow", "demo-cut"])(
+    "R-CANCEL-2 %s ends when it is aborted, and leaves no timer",
+    async (model) => {
+      const abort = new AbortController();
+      const reader = respond(model, abort.signal).body?.getReader();
+      await reader?.read();
+      const next = reader?.read();
+      // The stream is asked in a later turn of the event loop than the read.
+      await vi.advanceTimersByTimeAsync(1);
+      expect(vi.getTimerCount()).toBe(1);
+      abort.abort();
+      await expect(next).rejects.toMatchObject({ name: "AbortError" });
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  test.each(["demo-answer", "demo-silent"])(
+    "R-CANCEL-2 %s that is aborted before it began sends no word and leaves no timer",
+    async (model) => {
+      const reader = respond(model, AbortSignal.abort()).body?.getReader();
+      await expect(async () => {
+        for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+          expect(new TextDecoder().decode(read.value)).toContain('"role"');
+        }
+      }).rejects.toMatchObject({ name: "AbortError" });
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  test("R-CANCEL-2 a reader that leaves after the abort meets no error", async () => {
+    const abort = new AbortController();
+    const reader = respond("demo-answer", abort.signal).body?.getReader();
+    await reader?.read();
+    abort.abort();
+    await expect(reader?.cancel()).resolves.toBeUndefined();
+    await vi.runAllTimersAsync();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+test("R-CONF-2 the models it knows", () => {
+  const known = ["demo-answer", "demo-slow", "demo-cut", "demo-silent", "demo-busy"];
+  expect(known.map(isDemoModel)).toEqual(known.map(() => true));
+  expect(["", "demo", "toString", "__proto__"].map(isDemoModel)).toEqual([false, false, false, false]);
+});

@@ -1,0 +1,151 @@
+// Drives the pure run machine the way an object does, from a script, and notes everything that could be seen from outside. Judges nothing.
+import type { LogEvent } from "../../../schemas/event.ts";
+import type { Failure, FailureClass } from "../../../schemas/failure.ts";
+import type { Outcome } from "../../../schemas/outcome.ts";
+import type { PlannedTarget } from "../../../schemas/plan.ts";
+import type { ProviderEvent } from "../../../schemas/provider.ts";
+import { transition, type Effect, type Input } from "../../../src/run/machine.ts";
+import { planRoute } from "../../../src/run/planner.ts";
+import { planTarget } from "../../../src/run/settings.ts";
+import { initialState, type Charter, type RunState } from "../../../src/run/state.ts";
+import type { Telemetry } from "../../../src/run/telemetry.ts";
+
+/** 2026-01-01T00:00:00Z */
+export const EPOCH = 1_767_225_600_000;
+
+export function target(id: string, fields: Partial<PlannedTarget> = {}): PlannedTarget {
+  const planned = planTarget({ id, adapter: "openai-chat", baseUrl: "https://provider.test", model: `${id}-model` });
+  return { ...planned, ...fields };
+}
+
+export function charter(ids: readonly string[], fields: Partial<Charter> = {}): Charter {
+  const chain = ids.map((id) => target(id));
+  const plan = planRoute({
+    mode: "stream",
+    offline: false,
+    candidates: chain.map(({ id, locality }) => ({ id, locality, streaming: "supported" })),
+    constraints: undefined,
+    preferences: undefined,
+  });
+  if (!plan.ok) throw new Error("a chain needs a target");
+  return {
+    runId: "run-1",
+    startedAt: EPOCH,
+    chain,
+    onMidStreamFailure: "fail",
+    maxOutputBytes: 1_000_000,
+    decision: plan.decision,
+    ...fields,
+  };
+}
+
+/** What happens, in order. `says`: the target's provider speaks, if the run has ever called it. */
+export type Act =
+  | { type: "start" | "deadline" | "interrupted" }
+  | { type: "cancel"; reason?: string }
+  | { type: "says"; target: string; events: readonly ProviderEvent[] };
+
+export const begin: Act = { type: "start" };
+export const cancel = (reason?: string): Act => ({ type: "cancel", ...(reason !== undefined && { reason }) });
+export const says = (name: string, ...events: ProviderEvent[]): Act => ({ type: "says", target: name, events });
+
+export const text = (value: string): ProviderEvent => ({ type: "text", text: value });
+export const snapshot = (value: string): ProviderEvent => ({ type: "snapshot", text: value });
+export const done = (finalText?: string): ProviderEvent => ({
+  type: "verdict",
+  verdict: "complete",
+  ...(finalText !== undefined && { finalText }),
+});
+export const stopped = (stopReason: "stop" | "length" | "tool_calls" | "content_filter"): ProviderEvent => ({
+  type: "verdict",
+  verdict: "complete",
+  stopReason,
+});
+export const cut: ProviderEvent = { type: "verdict", verdict: "truncated" };
+export const fails = (failureClass: FailureClass, fields: Partial<Failure> = {}): ProviderEvent => ({
+  type: "verdict",
+  verdict: "failed",
+  failure: { failureClass, message: `Failed as ${failureClass}.`, ...fields },
+});
+
+export interface Drive {
+  state: RunState;
+  events: LogEvent[];
+  effects: Effect[];
+  telemetry: Telemetry[];
+  outcome: Outcome | undefined;
+  /** How often each target of the chain was called. */
+  calls: Record<string, number>;
+  /** Targets whose provider was told to stop. */
+  aborted: string[];
+}
+
+/** Applies the acts one after the other, a second apart. */
+export function drive(of: Charter, acts: readonly Act[]): Drive {
+  let state = initialState(of);
+  const events: LogEvent[] = [];
+  const effects: Effect[] = [];
+  const attemptOf = new Map<string, number>();
+  let at = of.startedAt;
+  for (const act of acts) {
+    const input = inputOf(act, attemptOf, at);
+    at += 1000;
+    if (input === undefined) continue;
+    const step = transition(state, input);
+    state = step.state;
+    events.push(...step.events);
+    effects.push(...step.effects);
+    for (const effect of step.effects) {
+      if (effect.type === "open") attemptOf.set(effect.target.id, effect.attempt);
+    }
+  }
+  const opened = effects.flatMap((effect) => (effect.type === "open" ? [effect] : []));
+  return {
+    state,
+    events,
+    effects,
+    telemetry: effects.flatMap((effect) => (effect.type === "telemetry" ? [effect.telemetry] : [])),
+    outcome: state.outcome,
+    calls: Object.fromEntries(of.chain.map(({ id }) => [id, opened.filter((open) => open.target.id === id).length])),
+    aborted: effects.flatMap((effect) =>
+      effect.type === "abort"
+        ? opened.filter((open) => open.attempt === effect.attempt).map((open) => open.target.id)
+        : [],
+    ),
+  };
+}
+
+function inputOf(act: Act, attemptOf: ReadonlyMap<string, number>, at: number): Input | undefined {
+  switch (act.type) {
+    case "start":
+    case "deadline":
+    case "interrupted":
+      return { type: act.type, at };
+    case "cancel":
+      return { type: "cancel", at, ...(act.reason !== undefined && { reason: act.reason }) };
+    case "says": {
+      const attempt = attemptOf.get(act.target);
+      return attempt === undefined ? undefined : { type: "provider", at, attempt, events: act.events };
+    }
+  }
+}
+
+/** The text and reasoning that a reader of these events shows: an own fold, apart from the product's. */
+export function shown(events: readonly LogEvent[]): { text: string; reasoning: string } {
+  let value = "";
+  let reasoning = "";
+  for (const event of events) {
+    if (event.type === "content_delta") value += event.payload.text;
+    if (event.type === "reasoning_delta") reasoning += event.payload.text;
+    if (event.type === "content_snapshot") {
+      value = event.payload.text;
+      reasoning = event.payload.reasoning ?? reasoning;
+    }
+  }
+  return { text: value, reasoning };
+}
+
+/** The text the outcome states, whichever branch it is. */
+export function statedText(outcome: Outcome): string {
+  return outcome.outcome === "completed" ? outcome.finalText : outcome.partialText;
+}

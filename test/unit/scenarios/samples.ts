@@ -1,0 +1,62 @@
+// A small set of runs, made by the machine, that together hold every event type, every outcome and every optional field.
+import type { ProviderEvent } from "../../../schemas/provider.ts";
+import { begin, cancel, charter, cut, done, drive, fails, says, snapshot, stopped, text, type Drive } from "./drive.ts";
+
+const call = (toolCallId: string, input: Record<string, unknown>): ProviderEvent => ({
+  type: "tool_call",
+  toolCallId,
+  toolName: "weather",
+  input,
+});
+const piece: ProviderEvent = { type: "tool_call_delta", toolCallId: "c1", toolName: "weather", inputText: '{"ci' };
+const usage: ProviderEvent = {
+  type: "usage",
+  usage: { inputTokens: 2, outputTokens: 1, totalTokens: 3, reasoningTokens: 1, cachedInputTokens: 0 },
+};
+const model: ProviderEvent = { type: "model", model: "m-2026" };
+const unsupported: ProviderEvent = { type: "diagnostic", code: "parameter_unsupported", parameter: "seed" };
+const refused = fails("rate_limited", { httpStatus: 429, providerCode: "rate_limit_exceeded", retryAfterMs: 1500 });
+
+const one = charter(["p1"]);
+const two = charter(["p1", "p2"]);
+
+export const sampleRuns: { name: string; run: Drive }[] = [
+  {
+    name: "completed",
+    run: drive(one, [begin, says("p1", unsupported, model, text("Hello"), usage, stopped("stop"))]),
+  },
+  { name: "completed without a reason", run: drive(one, [begin, says("p1", snapshot("Hi"), done("Hello"))]) },
+  { name: "completed without any output", run: drive(one, [begin, says("p1", done())]) },
+  {
+    name: "tool calls",
+    run: drive(one, [
+      begin,
+      says("p1", { type: "reasoning", text: "Hm." }, piece, call("c1", { city: "Rome" }), call("c2", { apiKey: "k" })),
+      says("p1", usage, stopped("tool_calls")),
+    ]),
+  },
+  { name: "content filter", run: drive(one, [begin, says("p1", text("He"), stopped("content_filter"))]) },
+  {
+    name: "output limit",
+    run: drive(charter(["p1"], { maxOutputBytes: 3 }), [begin, says("p1", text("Hello"))]),
+  },
+  { name: "fallback", run: drive(two, [begin, says("p1", refused), says("p2", text("Hi"), stopped("length"))]) },
+  {
+    name: "retraction",
+    run: drive(charter(["p1", "p2"], { onMidStreamFailure: "retract" }), [
+      begin,
+      says("p1", text("wrong"), cut),
+      says("p2", text("right"), stopped("stop")),
+    ]),
+  },
+  { name: "exhausted chain", run: drive(two, [begin, says("p1", refused), says("p2", fails("auth"))]) },
+  { name: "cut after output", run: drive(two, [begin, says("p1", text("so far"), usage, cut)]) },
+  {
+    name: "too slow",
+    run: drive(one, [begin, says("p1", text("x")), says("p1", fails("timeout_progress", { floor: 3 }))]),
+  },
+  { name: "total clock", run: drive(two, [begin, { type: "deadline" }]) },
+  { name: "restart", run: drive(one, [begin, says("p1", text("x")), { type: "interrupted" }]) },
+  { name: "cancelled", run: drive(one, [begin, says("p1", text("one"), usage), cancel("user stopped")]) },
+  { name: "cancelled before the start", run: drive(two, [cancel()]) },
+];

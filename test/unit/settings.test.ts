@@ -1,0 +1,191 @@
+// The configuration: every fault names its field, what is left out has its default, and a request only shortens clocks.
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Target } from "../../schemas/config.ts";
+import { checkConfig, planTarget, totalClock } from "../../src/run/settings.ts";
+
+const remote = { id: "main", adapter: "openai-chat", baseUrl: "https://provider.test/v1", model: "m" };
+const valid = { targets: [{ id: "demo", adapter: "demo" }, remote], routes: { default: ["demo"] } };
+
+const check = (config: unknown) => checkConfig(JSON.parse(JSON.stringify(config)));
+function pathsOf(config: unknown): string[] {
+  const result = check(config);
+  return result.ok ? [] : result.issues.map((issue) => issue.path);
+}
+const withTarget = (fields: object) => ({
+  ...valid,
+  targets: [
+    { id: "demo", adapter: "demo" },
+    { ...remote, ...fields },
+  ],
+});
+const withLimits = (limits: unknown) => ({ ...valid, limits });
+
+describe("what is wrong", () => {
+  const faults: [string, unknown][] = [
+    ["", []],
+    ["", null],
+    ["", "text"],
+    ["/targets", { routes: valid.routes }],
+    ["/targets", { ...valid, targets: [] }],
+    ["/targets", { ...valid, targets: {} }],
+    ["/routes", { targets: valid.targets }],
+    ["/routes", { ...valid, routes: "demo" }],
+    ["/limit", { ...valid, limit: {} }],
+    ["/cors/origin", { ...valid, cors: { origins: [], origin: "*" } }],
+    ["/cors/origins/0", { ...valid, cors: { origins: ["https://app.test/path"] } }],
+    ["/cors/origins/0", { ...valid, cors: { origins: ["app.test"] } }],
+    ["/cors/origins", { ...valid, cors: {} }],
+    ["/targets/1/id", withTarget({ id: "demo" })],
+    ["/targets/1/id", withTarget({ id: "" })],
+    ["/targets/1/id", withTarget({ id: "a b" })],
+    ["/targets/1/id", withTarget({ id: "x".repeat(65) })],
+    ["/targets/1/adapter", withTarget({ adapter: "openai" })],
+    ["/targets/1/adapter", withTarget({ adapter: undefined })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: undefined })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: "ftp://provider.test" })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: "provider.test" })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: "https://provider.test/?key=1" })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: "https://provider.test/#a" })],
+    ["/targets/1/model", withTarget({ model: undefined })],
+    ["/targets/1/model", withTarget({ model: "" })],
+    ["/targets/1/url", withTarget({ url: "https://provider.test" })],
+    ["/targets/1/keyVar", withTarget({ keyVar: "openai_key" })],
+    ["/targets/1/keyVar", withTarget({ keyVar: "API_KEYS" })],
+    ["/targets/1/keyVar", withTarget({ keyVar: "TICKET_SECRET" })],
+    ["/targets/1/keyVar", withTarget({ keyVar: "CONFIG" })],
+    ["/targets/1/headers/bad header", withTarget({ headers: { "bad header": "x" } })],
+    ["/targets/1/headers/x-a", withTarget({ headers: { "x-a": 5 } })],
+    ["/targets/1/headers", withTarget({ headers: [] })],
+    ["/targets/1/query/v", withTarget({ query: { v: 1 } })],
+    ["/targets/1/locality", withTarget({ locality: "moon" })],
+    ["/targets/1/clocks/idleMs", withTarget({ clocks: { idleMs: 0 } })],
+    ["/targets/1/clocks/idleMs", withTarget({ clocks: { idleMs: "5" } })],
+    ["/targets/1/clocks/idle", withTarget({ clocks: { idle: 5 } })],
+    ["/targets/1/clocks", withTarget({ clocks: [] })],
+    ["/routes/default", { ...valid, routes: {} }],
+    ["/routes/default", { ...valid, routes: { other: ["demo"] } }],
+    ["/routes/default", { ...valid, routes: { default: [] } }],
+    ["/routes/default", { ...valid, routes: { default: "demo" } }],
+    ["/routes/default", { ...valid, routes: { default: Array(17).fill("demo") } }],
+    ["/routes/default/1", { ...valid, routes: { default: ["demo", "nobody"] } }],
+    ["/routes/default/1", { ...valid, routes: { default: ["demo", "demo"] } }],
+    ["/routes/a b", { ...valid, routes: { ...valid.routes, "a b": ["demo"] } }],
+    ["/limits", withLimits([])],
+    ["/limits/heartbeat", withLimits({ heartbeat: 5 })],
+    ["/limits/heartbeatMs", withLimits({ heartbeatMs: 99 })],
+    ["/limits/heartbeatMs", withLimits({ heartbeatMs: 60_001 })],
+    ["/limits/maxBodyBytes", withLimits({ maxBodyBytes: 1023 })],
+    ["/limits/maxOutputBytes", withLimits({ maxOutputBytes: 0 })],
+    ["/limits/maxActiveRuns", withLimits({ maxActiveRuns: 1.5 })],
+    ["/limits/retentionOutcomeMs", withLimits({ retentionEventsMs: 5000, retentionOutcomeMs: 4999 })],
+  ];
+
+  test.each(faults)("R-CONF-1 names %s", (path, config) => {
+    expect(pathsOf(config)).toContain(path);
+  });
+
+  test("R-CONF-1 tells every fault at once, each with its own words", () => {
+    const result = check({
+      targets: [
+        { id: "a", adapter: "openai-chat" },
+        { id: "a", adapter: "demo" },
+      ],
+      routes: { default: ["b"] },
+    });
+    expect(result.ok ? [] : result.issues).toEqual([
+      { path: "/targets/0/baseUrl", message: "is missing", keyword: "required" },
+      { path: "/targets/0/model", message: "is missing", keyword: "required" },
+      { path: "/targets/1/id", message: "is used twice", keyword: "uniqueItems" },
+      { path: "/routes/default/0", message: "names no configured target", keyword: "enum" },
+    ]);
+  });
+});
+
+describe("what is left out", () => {
+  test("R-CONF-1 has its default", () => {
+    const result = check(valid);
+    expect(result.ok && result.config).toMatchObject({
+      limits: {
+        retentionEventsMs: 86_400_000,
+        retentionOutcomeMs: 2_592_000_000,
+        heartbeatMs: 5000,
+        attachWaitMs: 5000,
+        disconnectGraceMs: 10_000,
+        maxBodyBytes: 1_048_576,
+        maxPromptBytes: 524_288,
+        maxOutputBytes: 8_388_608,
+        maxActiveRuns: 100,
+      },
+      cors: { origins: [] },
+    });
+    const some = check(withLimits({ maxActiveRuns: 1 }));
+    expect(some.ok && some.config.limits).toMatchObject({ maxActiveRuns: 1, heartbeatMs: 5000 });
+  });
+
+  test("R-CONF-1 the shipped configuration is valid", () => {
+    const file = path.resolve(import.meta.dirname, "../../holdfast.config.json");
+    expect(checkConfig(JSON.parse(readFileSync(file, "utf8"))).ok).toBe(true);
+  });
+
+  test.each([
+    [{ id: "a", adapter: "demo" }, "edge"],
+    [{ id: "a", adapter: "ollama" }, "cloud"],
+    [{ id: "a", adapter: "ollama", locality: "local" }, "local"],
+    [{ id: "a", adapter: "demo", locality: "cloud" }, "cloud"],
+  ] as const)("R-CONF-1 the locality of %j is %s", (target, locality) => {
+    expect(planTarget(target).locality).toBe(locality);
+  });
+});
+
+describe("clocks", () => {
+  const target: Target = { id: "a", adapter: "demo", clocks: { headersMs: 100, idleMs: 200, totalMs: 5000 } };
+
+  test("R-CLOCK-3 a request shortens what it names and leaves the rest", () => {
+    expect(planTarget(target, { headersMs: 50, idleMs: 900, firstOutputMs: 10 }).clocks).toEqual({
+      headersMs: 50,
+      idleMs: 200,
+      firstOutputMs: 10,
+      progressMs: 60_000,
+      minBytesPerSecond: 0,
+    });
+    expect(planTarget({ id: "a", adapter: "demo" }).clocks).toEqual({
+      headersMs: 15_000,
+      firstOutputMs: 30_000,
+      idleMs: 30_000,
+      progressMs: 60_000,
+      minBytesPerSecond: 0,
+    });
+  });
+
+  test("R-CLOCK-3 the total clock is the longest of the chain, shortened by clocks.totalMs and timeoutMs", () => {
+    const slow: Target = { id: "b", adapter: "demo", clocks: { totalMs: 9000 } };
+    expect(totalClock([target])).toBe(5000);
+    expect(totalClock([target, slow])).toBe(9000);
+    expect(totalClock([{ id: "c", adapter: "demo" }])).toBe(600_000);
+    expect(totalClock([target, slow], { totalMs: 70 })).toBe(70);
+    expect(totalClock([target, slow], {}, 60)).toBe(60);
+    expect(totalClock([target, slow], { totalMs: 70 }, 60)).toBe(60);
+    expect(totalClock([target, slow], { totalMs: 99_000 }, 99_000)).toBe(9000);
+  });
+
+  test("R-CLOCK-3 no request can lengthen any clock", () => {
+    const ms = fc.integer({ min: 1, max: 1_000_000 });
+    const names = { headersMs: ms, firstOutputMs: ms, idleMs: ms, progressMs: ms, totalMs: ms };
+    const clocks = fc.record(names, { requiredKeys: [] });
+    fc.assert(
+      fc.property(clocks, clocks, fc.option(ms, { nil: undefined }), (configured, request, timeoutMs) => {
+        const own: Target = { id: "a", adapter: "demo", clocks: configured };
+        const before = planTarget(own).clocks;
+        const after = planTarget(own, request).clocks;
+        for (const name of ["headersMs", "firstOutputMs", "idleMs", "progressMs"] as const) {
+          expect(after[name]).toBe(Math.min(before[name], request[name] ?? before[name]));
+        }
+        expect(totalClock([own], request, timeoutMs)).toBeLessThanOrEqual(totalClock([own]));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
