@@ -18,7 +18,7 @@ export interface RunLog {
   readonly visibleTo: number;
   /** The terminal is visible: no more entries will come. */
   readonly sealed: boolean;
-  /** The entries are no longer there to be read. */
+  /** What is not in memory can no longer be read: a reader gets the rest if it has kept up, else its stream ends. */
   readonly gone: boolean;
   /** Hands in events, in order. A terminal seals the run. */
   append(events: readonly LogEvent[]): void;
@@ -199,9 +199,10 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       while (visibleTo < target && !gone) await wake.promise;
     },
     page(after) {
-      if (after >= visibleTo || gone) return { entries: [] };
+      if (after >= visibleTo) return { entries: [] };
       const first = tail[0]?.sequence;
       if (first === undefined || after + 1 < first) {
+        if (gone) return { entries: [] };
         const page = store.read(after);
         return "entries" in page ? { entries: page.entries.filter(({ sequence }) => sequence <= visibleTo) } : page;
       }

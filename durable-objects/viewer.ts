@@ -67,7 +67,7 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
         while (open) {
           const bytes = next();
           if (bytes !== undefined) controller.enqueue(bytes);
-          if (log.gone || (log.sealed && cursor >= log.visibleTo)) {
+          if ((log.gone && bytes === undefined) || (log.sealed && cursor >= log.visibleTo)) {
             controller.close();
             close();
             return;

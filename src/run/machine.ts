@@ -70,10 +70,11 @@ export function transition(state: RunState, input: Input): Step {
       fail(step, input.at, failedOutcome(step.state, input.at, timeoutTotal));
       break;
     case "recover":
-      recover(step, input);
+      // Of a damaged log it may be that nothing can be read.
+      if (state.phase === "running" || input.damaged) recover(step, input);
       break;
     case "resume":
-      resume(step, input.at, input.recoveries);
+      if (state.phase === "running") resume(step, input.at, input.recoveries);
       break;
   }
   return step;
@@ -247,8 +248,10 @@ function settleComplete(step: Step, event: Extract<Verdict, { verdict: "complete
     failed(step, at, { failureClass: "content_policy", message: "The provider withheld its answer." });
     return;
   }
-  const calls = step.state.toolCalls.length > 0 && event.stopReason === "stop";
-  complete(step, at, calls ? "tool_calls" : event.stopReason);
+  // What was delivered counts, not the provider's word for it.
+  const called = step.state.toolCalls.length > 0;
+  const ordinary = event.stopReason === "stop" || event.stopReason === "tool_calls";
+  complete(step, at, ordinary ? (called ? "tool_calls" : "stop") : event.stopReason);
 }
 
 function complete(step: Step, at: number, stopReason: Extract<Verdict, { verdict: "complete" }>["stopReason"]): void {
