@@ -11,7 +11,11 @@ export default defineConfig({
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
       {
         plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
-        test: { name: "workerd", include: ["test/workerd/**/*.test.ts"] },
+        test: {
+          name: "workerd",
+          include: ["test/workerd/**/*.test.ts"],
+          globalSetup: ["test/workerd/provider.setup.ts"],
+        },
       },
       { test: { name: "http", include: ["test/http/**/*.test.ts"], ...server } },
       { test: { name: "clients", include: ["test/clients/**/*.test.ts"], ...server } },

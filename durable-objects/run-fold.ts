@@ -8,23 +8,28 @@ import type { RunLogStore, RunRow } from "./run-log-store.ts";
 export function acceptedState({ plan, startedAt }: RunRow): RunState {
   const { runId, chain, policies, limits, decision } = plan;
   const { onMidStreamFailure } = policies;
-  const { maxOutputBytes } = limits;
-  return initialState({ runId, startedAt, chain, onMidStreamFailure, maxOutputBytes, decision });
+  const { maxOutputBytes, maxRecoveries } = limits;
+  return initialState({ runId, startedAt, chain, onMidStreamFailure, maxOutputBytes, maxRecoveries, decision });
 }
 
-/** All stored entries applied, page by page. An entry of a type this version does not know only moves the number. */
-export function foldLog(row: RunRow, store: RunLogStore): RunState {
-  let state = acceptedState(row);
-  for (let page = store.read(-1); page.length > 0; page = store.read(state.nextSequence - 1)) {
-    for (const entry of page) {
-      const event = parseEntry(entry);
-      state = event === undefined ? { ...state, nextSequence: entry.sequence + 1 } : evolve(state, event);
-    }
+/** All stored entries after `after` applied, segment by segment; up to the first damaged one, if there is any. */
+export function foldLog(row: RunRow, store: RunLogStore, after = -1): { state: RunState; damaged: boolean } {
+  let state: RunState = { ...acceptedState(row), nextSequence: after + 1 };
+  for (;;) {
+    const page = store.read(state.nextSequence - 1);
+    if ("damagedTo" in page) return { state, damaged: true };
+    if (page.entries.length === 0) return { state, damaged: false };
+    state = page.entries.reduce(applyEntry, state);
   }
-  return state;
 }
 
-function parseEntry(entry: LogEntry): LogEvent | undefined {
-  const parsed = v.safeParse(logEventSchema, { ...entry, payload: parseJson(entry.payload)?.value });
+/** An entry of a type that this version does not know only moves the number. */
+function applyEntry(state: RunState, entry: LogEntry): RunState {
+  const event = parseEntry(entry);
+  return event === undefined ? { ...state, nextSequence: entry.sequence + 1 } : evolve(state, event);
+}
+
+function parseEntry({ sequence, at, type, payload }: LogEntry): LogEvent | undefined {
+  const parsed = v.safeParse(logEventSchema, { sequence, at, type, payload: parseJson(payload)?.value });
   return parsed.success ? parsed.output : undefined;
 }

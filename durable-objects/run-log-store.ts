@@ -1,13 +1,18 @@
-// The run's two tables and every statement on them. Writes happen inside the caller's turn; durability is the caller's business.
+// The run's two tables and every statement on them. Writes happen inside the caller's turn; whether they are on disk is the caller's business.
 import type { LogEntry } from "../schemas/event.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { Cost, RunStatus } from "../schemas/run.ts";
 import { parseJson } from "../src/wire/json.ts";
+import { decodeSegment, encodeSegment } from "./segment-codec.ts";
 
-/** Rows of one segment: a batch whose text does not fit into one row goes on in the next part. */
+/** A segment's key is its first sequence times this, plus the part: one that does not fit into a row goes on in the next. */
 const PARTS = 1024;
 /** UTF-16 units per row: at most 1.5 MB of UTF-8, below the platform's 2 MB. */
 const ROW_UNITS = 500_000;
+/** UTF-16 units of payload after which a segment is closed. */
+const SEGMENT_UNITS = 32_768;
+/** Entries after which a segment is closed: what one page of a replay holds at most. */
+const SEGMENT_ENTRIES = 4096;
 const FORMAT = 1;
 
 export interface RunRow {
@@ -22,15 +27,30 @@ export interface RunRow {
   recoveries: number;
 }
 
+/** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
+export interface Marks {
+  durableTo: number;
+  reservedTo: number;
+}
+
+/** Entries of one segment; or the last sequence of a segment that is damaged. */
+export type Page = { entries: LogEntry[] } | { damagedTo: number };
+
 export interface RunLogStore {
   load(): RunRow | undefined;
-  /** The accept transaction: tables, the run and its first events. */
-  accept(plan: RunPlan, startedAt: number, entries: readonly LogEntry[]): void;
-  append(entries: readonly LogEntry[]): void;
-  /** The seal transaction: the last events, the terminal, the status; the request text is erased. */
+  /** The request, while the run is live. */
+  request(): RunPlan["request"] | undefined;
+  marks(): Marks;
+  /** The accept transaction: tables, the run, its first events and its first reservation. */
+  accept(plan: RunPlan, startedAt: number, entries: readonly LogEntry[], reservedTo: number): void;
+  /** One transaction: the entries, and the mark up to which later ones may be shown before they are stored. */
+  flush(entries: readonly LogEntry[], reservedTo: number): void;
+  /** The recovery transaction: a flush that counts. */
+  recover(entries: readonly LogEntry[], reservedTo: number, recoveries: number): void;
+  /** The seal transaction: the last entries, the terminal, the status; the request's text is erased. */
   seal(entries: readonly LogEntry[], status: RunStatus, at: number): void;
-  /** Entries after `after`, from one segment; empty when there is none. */
-  read(after: number): LogEntry[];
+  /** Entries after `after`, from one segment; none when there are none. */
+  read(after: number): Page;
   /** Deletes all entries but the terminal. */
   sweepEvents(): void;
   /** Unix epoch, milliseconds. Billed as one row. */
@@ -42,6 +62,9 @@ export interface RunLogStore {
 export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   let rowsWritten = 0;
   let rowsRead = 0;
+  /** Entries of the segment that the next flush still adds to. */
+  let open: LogEntry[] = [];
+  let openUnits = 0;
 
   const query = (sql: string, ...bindings: SqlStorageValue[]): Record<string, SqlStorageValue>[] => {
     const cursor = storage.sql.exec(sql, ...bindings);
@@ -54,28 +77,60 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   const exists = (): boolean =>
     query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'run'").length > 0;
 
-  const insert = (entries: readonly LogEntry[]): void => {
-    const [first] = entries;
-    if (first === undefined) return;
-    let rest = entries.map(({ at, type, payload }) => `${at}\t${type}\t${payload}\n`).join("");
+  /** Upserts the open segment: by its integer key, one billed row however often. */
+  const writeOpen = (reservedTo: number): void => {
+    const [first] = open;
+    const last = open.at(-1);
+    if (first === undefined || last === undefined) return;
+    let rest = encodeSegment(open);
     for (let part = 0; rest !== ""; part++) {
       const cut = isHighSurrogate(rest, ROW_UNITS - 1) ? ROW_UNITS - 1 : ROW_UNITS;
-      query("INSERT INTO segment (id, body) VALUES (?, ?)", first.sequence * PARTS + part, rest.slice(0, cut));
+      query(
+        `INSERT INTO segment (id, last, reserved, written, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+         SET last = excluded.last, reserved = excluded.reserved, written = excluded.written, body = excluded.body`,
+        first.sequence * PARTS + part,
+        last.sequence,
+        reservedTo,
+        rowsWritten + 1,
+        rest.slice(0, cut),
+      );
       rest = rest.slice(cut);
     }
   };
 
-  const body = (base: number): string =>
-    query("SELECT body FROM segment WHERE id >= ? AND id < ? ORDER BY id", base, base + PARTS)
-      .map((row) => String(row["body"]))
-      .join("");
+  const closeOpen = (): void => {
+    open = [];
+    openUnits = 0;
+  };
+
+  const append = (entries: readonly LogEntry[], reservedTo: number): void => {
+    for (const entry of entries) {
+      open.push(entry);
+      openUnits += entry.payload.length;
+      if (openUnits < SEGMENT_UNITS && open.length < SEGMENT_ENTRIES) continue;
+      writeOpen(reservedTo);
+      closeOpen();
+    }
+    writeOpen(reservedTo);
+  };
+
+  /** The segment that holds the sequence after this one, found by key: no other row is read. */
+  const segmentAfter = (after: number): { base: number; last: number } | undefined => {
+    const key = (after + 1) * PARTS;
+    const [at] = query("SELECT id, last FROM segment WHERE id <= ? ORDER BY id DESC LIMIT 1", key);
+    const holds = at !== undefined && Number(at["last"]) > after;
+    const [row] = holds ? [at] : query("SELECT id, last FROM segment WHERE id > ? ORDER BY id LIMIT 1", key);
+    if (row === undefined) return undefined;
+    return { base: Math.floor(Number(row["id"]) / PARTS) * PARTS, last: Number(row["last"]) };
+  };
 
   return {
     load() {
       if (!exists()) return undefined;
       const [row] = query("SELECT * FROM run WHERE id = 0");
-      const plan = parseJson(String(row?.["plan"]));
+      const plan = parseJson(textOf(row?.["plan"]));
       if (row === undefined || !isPlan(plan?.value)) return undefined;
+      rowsWritten = Math.max(rowsWritten, Number(query("SELECT MAX(written) AS written FROM segment")[0]?.["written"]));
       return {
         plan: plan.value,
         status: statusOf(row["status"]),
@@ -86,7 +141,17 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         recoveries: Number(row["recoveries"]),
       };
     },
-    accept(plan, startedAt, entries) {
+    request() {
+      const [row] = query("SELECT request FROM run WHERE id = 0");
+      const parsed = parseJson(textOf(row?.["request"]));
+      return isRequest(parsed?.value) ? parsed.value : undefined;
+    },
+    marks() {
+      const [row] = query("SELECT last, reserved FROM segment ORDER BY id DESC LIMIT 1");
+      if (row === undefined) return { durableTo: -1, reservedTo: -1 };
+      return { durableTo: Number(row["last"]), reservedTo: Number(row["reserved"]) };
+    },
+    accept(plan, startedAt, entries, reservedTo) {
       const { request, ...kept } = plan;
       storage.transactionSync(() => {
         query(
@@ -94,7 +159,10 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
            status TEXT NOT NULL, started_at INTEGER NOT NULL, sealed_at INTEGER, terminal INTEGER,
            swept INTEGER NOT NULL, recoveries INTEGER NOT NULL, rows_written INTEGER, rows_read INTEGER)`,
         );
-        query("CREATE TABLE segment (id INTEGER PRIMARY KEY, body TEXT NOT NULL)");
+        query(
+          `CREATE TABLE segment (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, reserved INTEGER NOT NULL,
+           written INTEGER NOT NULL, body TEXT NOT NULL)`,
+        );
         query(
           `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries)
            VALUES (0, ?, ?, ?, 'running', ?, 0, 0)`,
@@ -103,21 +171,31 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
           JSON.stringify(request),
           startedAt,
         );
-        insert(entries);
+        append(entries, reservedTo);
       });
     },
-    append: (entries) => storage.transactionSync(() => insert(entries)),
-    seal(entries, status, at) {
+    flush: (entries, reservedTo) => storage.transactionSync(() => append(entries, reservedTo)),
+    recover(entries, reservedTo, recoveries) {
       storage.transactionSync(() => {
-        insert(entries.slice(0, -1));
+        append(entries, reservedTo);
+        query("UPDATE run SET recoveries = ? WHERE id = 0", recoveries);
+      });
+    },
+    seal(entries, status, at) {
+      const terminal = entries.at(-1);
+      if (terminal === undefined) return;
+      storage.transactionSync(() => {
+        append(entries.slice(0, -1), terminal.sequence);
         // The terminal has a segment of its own: it outlives the events.
-        insert(entries.slice(-1));
+        closeOpen();
+        append([terminal], terminal.sequence);
+        closeOpen();
         query(
           `UPDATE run SET status = ?, sealed_at = ?, terminal = ?, request = NULL, rows_written = ?, rows_read = ?
            WHERE id = 0`,
           status,
           at,
-          entries.at(-1)?.sequence ?? null,
+          terminal.sequence,
           // This row, and the alarm that retention needs.
           rowsWritten + 2,
           rowsRead + 1,
@@ -125,17 +203,12 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       });
     },
     read(after) {
-      const next = after + 1;
-      const [at] = query("SELECT id FROM segment WHERE id <= ? ORDER BY id DESC LIMIT 1", next * PARTS);
-      const [from] = at === undefined ? query("SELECT id FROM segment ORDER BY id LIMIT 1") : [at];
-      if (from === undefined) return [];
-      const first = Math.floor(Number(from["id"]) / PARTS);
-      const entries = parseBody(body(first * PARTS), first).filter(({ sequence }) => sequence > after);
-      if (entries.length > 0) return entries;
-      const [following] = query("SELECT id FROM segment WHERE id > ? ORDER BY id LIMIT 1", (first + 1) * PARTS - 1);
-      if (following === undefined) return [];
-      const base = Math.floor(Number(following["id"]) / PARTS);
-      return parseBody(body(base * PARTS), base).filter(({ sequence }) => sequence > after);
+      const row = segmentAfter(after);
+      if (row === undefined) return { entries: [] };
+      const body = query("SELECT body FROM segment WHERE id >= ? AND id < ? ORDER BY id", row.base, row.base + PARTS);
+      const entries = decodeSegment(body.map((part) => textOf(part["body"])).join(""), row.base / PARTS);
+      if (entries?.at(-1)?.sequence !== row.last) return { damagedTo: row.last };
+      return { entries: entries.filter(({ sequence }) => sequence > after) };
     },
     sweepEvents() {
       storage.transactionSync(() => {
@@ -159,21 +232,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   };
 }
 
-/** A segment's text: one line per entry, `at TAB type TAB payload`; JSON text holds neither tab nor line end. */
-function parseBody(text: string, first: number): LogEntry[] {
-  const lines = text.split("\n");
-  lines.pop();
-  return lines.map((line, index) => {
-    const afterAt = line.indexOf("\t");
-    const afterType = line.indexOf("\t", afterAt + 1);
-    return {
-      sequence: first + index,
-      at: Number(line.slice(0, afterAt)),
-      type: line.slice(afterAt + 1, afterType),
-      payload: line.slice(afterType + 1),
-    };
-  });
-}
+const textOf = (value: SqlStorageValue | undefined): string => (typeof value === "string" ? value : "");
 
 const isHighSurrogate = (text: string, index: number): boolean => {
   const unit = text.charCodeAt(index);
@@ -183,7 +242,11 @@ const isHighSurrogate = (text: string, index: number): boolean => {
 const statusOf = (value: unknown): RunStatus =>
   value === "completed" || value === "error" || value === "cancelled" ? value : "running";
 
-/** Only `accept` writes plans, so the shape is trusted once the row is there. */
+/** Only `accept` writes plans and requests, so their shape is trusted once the row is there. */
 function isPlan(value: unknown): value is Omit<RunPlan, "request"> {
   return typeof value === "object" && value !== null && "runId" in value && "chain" in value;
+}
+
+function isRequest(value: unknown): value is RunPlan["request"] {
+  return typeof value === "object" && value !== null && "task" in value;
 }

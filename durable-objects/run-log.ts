@@ -1,105 +1,176 @@
-// The log of a live or finished run: numbers in, durable entries out. Flush before deliver: nothing is visible that storage has not confirmed.
+// The log of a live or finished run: reserve ahead, flush behind. A reader sees a number only when it is durably reserved, and what must not be undone only when it is stored.
 import type { LogEntry, LogEvent } from "../schemas/event.ts";
-import type { RunLogStore } from "./run-log-store.ts";
+import { entryOf } from "./segment-codec.ts";
+import type { Marks, RunLogStore } from "./run-log-store.ts";
 
 /** UTF-16 units of payload kept in memory for readers that keep up; older entries are read from storage. */
 const TAIL_UNITS = 1_000_000;
+/** UTF-16 units of payload that are flushed without waiting for the clock. */
+const FLUSH_UNITS = 32_768;
+const MAX_RESERVE = 4096;
+/** Milliseconds: readers are woken at most once in this time, so that a flood reaches them in few large writes. */
+const COALESCE_MS = 4;
+/** Entries per page: bounds what one reader holds at a time. */
+const PAGE_ENTRIES = 1024;
 
 export interface RunLog {
   /** Last sequence that readers may see; -1 for none. */
-  readonly durableTo: number;
-  /** Last sequence handed in. */
-  readonly lastSequence: number;
+  readonly visibleTo: number;
   /** The terminal is visible: no more entries will come. */
   readonly sealed: boolean;
-  /** The entries are no longer there to be read. */
+  /** What is not in memory can no longer be read: a reader gets the rest if it has kept up, else its stream ends. */
   readonly gone: boolean;
-  /** Hands in events, in order. They become visible together, once confirmed. A terminal seals the run. */
+  /** Hands in events, in order. A terminal seals the run. */
   append(events: readonly LogEvent[]): void;
   /** Resolves when everything handed in so far is visible. */
   settled(): Promise<void>;
-  /** Visible entries after a cursor, a bounded page of them; empty when the reader has caught up. */
-  page(after: number): readonly LogEntry[];
+  /** Visible entries after a cursor, a bounded page of them; or the last sequence of a damaged stretch. */
+  page(after: number): { entries: readonly LogEntry[] } | { damagedTo: number };
   /** Resolves when there may be something new to read. */
   changed(): Promise<void>;
   /** The entries were swept or forgotten: ends all waiting. */
   discard(): void;
 }
 
+export interface LogOptions {
+  /** Flush before deliver: nothing is reserved. */
+  strict: boolean;
+  /** Milliseconds an entry may wait for its flush. */
+  flushMs: number;
+  /** Numbers reserved ahead, at least. */
+  reserveEvents: number;
+  sealed: boolean;
+}
+
 export interface LogHooks {
   /** Resolves when all writes so far are on disk. */
   confirm(): Promise<void>;
-  /** Called once events are durable and before readers see them. */
-  onDurable(events: readonly LogEvent[]): Promise<void>;
+  /** The terminal is durable, and readers do not see it yet. */
+  beforeEnd(terminal: Extract<LogEvent, { type: "terminal" }>): Promise<void>;
   /** A write failed: the object cannot go on. */
   onFailure(error: unknown): void;
 }
 
-export function entryOf(event: LogEvent): LogEntry {
-  return { sequence: event.sequence, at: event.at, type: event.type, payload: JSON.stringify(event.payload) };
+/** Numbers to reserve beyond the last one of a flush that took in `taken` events. */
+export function reservation(taken: number, { strict, reserveEvents }: Pick<LogOptions, "strict" | "reserveEvents">): number {
+  return strict ? 0 : Math.min(MAX_RESERVE, Math.max(reserveEvents, 2 * taken));
 }
 
-export function runLog(
-  store: RunLogStore,
-  hooks: LogHooks,
-  stored: { durableTo: number; sealed: boolean },
-): RunLog {
-  let { durableTo, sealed } = stored;
+/** What a reader may only see once it is stored: it cannot be taken back by a crash. */
+function isFlushFirst(event: LogEvent): boolean {
+  if (event.type === "attempt") return event.payload.phase === "committed";
+  return event.type === "content_snapshot" || event.type === "tool_call" || event.type === "terminal";
+}
+
+export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, options: LogOptions): RunLog {
+  let { durableTo, reservedTo } = marks;
+  let reservedFrom = durableTo;
+  let visibleTo = durableTo;
   let lastSequence = durableTo;
+  let { sealed } = options;
   let gone = false;
-  let pending: LogEvent[] = [];
   let tail: LogEntry[] = [];
   let tailUnits = 0;
+  let unflushed: LogEntry[] = [];
+  let unflushedUnits = 0;
+  let terminal: Extract<LogEvent, { type: "terminal" }> | undefined;
+  /** Sequences of flush-first events that are not durable yet. */
+  let barriers: number[] = [];
   let committing = false;
+  let due = false;
+  let flushTimer: number | null = null;
   let wake = Promise.withResolvers<void>();
+  let wakeTimer: number | null = null;
+  let lastWake = 0;
 
-  const announce = (): void => {
+  const wakeNow = (): void => {
+    if (wakeTimer !== null) clearTimeout(wakeTimer);
+    wakeTimer = null;
+    lastWake = Date.now();
     const { resolve } = wake;
     wake = Promise.withResolvers<void>();
     resolve();
   };
 
-  const publish = (entries: readonly LogEntry[], terminal: boolean): void => {
-    for (const entry of entries) {
-      tail.push(entry);
-      tailUnits += entry.payload.length;
-      durableTo = entry.sequence;
-    }
-    if (tailUnits > TAIL_UNITS) {
-      let dropped = 0;
-      while (tailUnits > TAIL_UNITS / 2 && dropped < tail.length - 1) {
-        tailUnits -= tail[dropped]?.payload.length ?? 0;
-        dropped++;
-      }
-      tail = tail.slice(dropped);
-    }
-    if (terminal) sealed = true;
+  const announce = (): void => {
+    const wait = lastWake + COALESCE_MS - Date.now();
+    if (wait <= 0 || sealed) wakeNow();
+    else wakeTimer ??= setTimeout(wakeNow, wait);
+  };
+
+  const refresh = (): void => {
+    const [barrier] = barriers;
+    const limit = Math.min(lastSequence, Math.max(reservedTo, durableTo), (barrier ?? Number.POSITIVE_INFINITY) - 1);
+    if (limit <= visibleTo) return;
+    visibleTo = limit;
     announce();
   };
 
-  // One committer: while it waits for the disk, the next batch gathers.
-  const commit = async (): Promise<void> => {
-    while (pending.length > 0) {
-      const events = pending;
-      pending = [];
-      const entries = events.map(entryOf);
-      const last = events.at(-1);
-      const terminal = last?.type === "terminal" ? last : undefined;
-      if (terminal === undefined) store.append(entries);
-      else store.seal(entries, terminal.payload.outcome, terminal.at);
-      await hooks.confirm();
-      await hooks.onDurable(events);
-      publish(entries, terminal !== undefined);
+  const trim = (): void => {
+    if (tailUnits <= TAIL_UNITS) return;
+    let dropped = 0;
+    for (const { payload, sequence } of tail) {
+      if (tailUnits <= TAIL_UNITS / 2 || sequence > durableTo) break;
+      tailUnits -= payload.length;
+      dropped++;
     }
-    committing = false;
+    tail = tail.slice(dropped);
   };
 
+  const write = (): number => {
+    const entries = unflushed;
+    unflushed = [];
+    unflushedUnits = 0;
+    const last = entries.at(-1)?.sequence ?? durableTo;
+    const reserved = last + reservation(entries.length, options);
+    if (terminal === undefined) store.flush(entries, reserved);
+    else store.seal(entries, terminal.payload.outcome, terminal.at);
+    return reserved;
+  };
+
+  // One committer, apart from whoever appends: it alone awaits the disk and moves the marks.
+  const commit = async (): Promise<void> => {
+    while (due && unflushed.length > 0 && !gone) {
+      due = false;
+      if (flushTimer !== null) clearTimeout(flushTimer);
+      flushTimer = null;
+      const last = unflushed.at(-1)?.sequence ?? durableTo;
+      const ending = terminal;
+      const reserved = write();
+      await hooks.confirm();
+      if (ending !== undefined) await hooks.beforeEnd(ending);
+      durableTo = last;
+      reservedFrom = last;
+      reservedTo = ending === undefined ? reserved : last;
+      barriers = barriers.filter((barrier) => barrier > last);
+      if (ending !== undefined) sealed = true;
+      trim();
+      refresh();
+    }
+    committing = false;
+    if (unflushed.length > 0) arm();
+  };
+
+  const flush = (): void => {
+    due = true;
+    if (committing) return;
+    committing = true;
+    commit().catch((error: unknown) => hooks.onFailure(error));
+  };
+
+  const arm = (): void => {
+    flushTimer ??= setTimeout(flush, options.flushMs);
+  };
+
+  const mustFlush = (): boolean =>
+    options.strict ||
+    barriers.length > 0 ||
+    unflushedUnits >= FLUSH_UNITS ||
+    (lastSequence - reservedFrom) * 2 >= reservedTo - reservedFrom;
+
   return {
-    get durableTo() {
-      return durableTo;
-    },
-    get lastSequence() {
-      return lastSequence;
+    get visibleTo() {
+      return visibleTo;
     },
     get sealed() {
       return sealed;
@@ -108,28 +179,41 @@ export function runLog(
       return gone;
     },
     append(events) {
-      const last = events.at(-1);
-      if (last === undefined) return;
-      pending.push(...events);
-      lastSequence = last.sequence;
-      if (committing) return;
-      committing = true;
-      commit().catch((error: unknown) => hooks.onFailure(error));
+      for (const event of events) {
+        const entry = entryOf(event);
+        tail.push(entry);
+        unflushed.push(entry);
+        tailUnits += entry.payload.length;
+        unflushedUnits += entry.payload.length;
+        lastSequence = entry.sequence;
+        if (isFlushFirst(event)) barriers.push(entry.sequence);
+        if (event.type === "terminal") terminal = event;
+      }
+      if (events.length === 0) return;
+      if (mustFlush()) flush();
+      else if (!committing) arm();
+      refresh();
     },
     async settled() {
       const target = lastSequence;
-      while (durableTo < target && !gone) await wake.promise;
+      while (visibleTo < target && !gone) await wake.promise;
     },
     page(after) {
-      if (after >= durableTo || gone) return [];
+      if (after >= visibleTo) return { entries: [] };
       const first = tail[0]?.sequence;
-      if (first !== undefined && after + 1 >= first) return tail.slice(after + 1 - first);
-      return store.read(after).filter(({ sequence }) => sequence <= durableTo);
+      if (first === undefined || after + 1 < first) {
+        if (gone) return { entries: [] };
+        const page = store.read(after);
+        return "entries" in page ? { entries: page.entries.filter(({ sequence }) => sequence <= visibleTo) } : page;
+      }
+      const from = after + 1 - first;
+      return { entries: tail.slice(from, Math.min(from + PAGE_ENTRIES, visibleTo - first + 1)) };
     },
     changed: () => wake.promise,
     discard() {
       gone = true;
-      announce();
+      if (flushTimer !== null) clearTimeout(flushTimer);
+      wakeNow();
     },
   };
 }

@@ -5,22 +5,23 @@ import type { Cost, RunHandle, RunStateView } from "../schemas/run.ts";
 import { provenanceOf, totalUsage } from "../src/run/outcome.ts";
 import type { RunState } from "../src/run/state.ts";
 import type { RunRow } from "./run-log-store.ts";
+import type { Transcript } from "./transcript.ts";
 
 export function handleOf({ plan, startedAt }: RunRow): RunHandle {
   const providerId = plan.chain[0]?.id;
   return { schemaVersion: "1.0", runId: plan.runId, startedAt, ...(providerId !== undefined && { providerId }) };
 }
 
-/** `durable` is the fold of what readers may see; a swept run has only its outcome left. */
-export function stateOf(row: RunRow, durable: RunState, lastSequence: number, cost: Cost): RunStateView {
-  const { outcome } = durable;
-  const provenance = outcome?.provenance ?? provenanceOf(durable);
+/** Of a finished run only the outcome counts: of a swept one there is nothing else. */
+export function stateOf(row: RunRow, state: RunState, lastSequence: number, cost: Cost): RunStateView {
+  const { outcome } = state;
+  const provenance = outcome?.provenance ?? provenanceOf(state);
   const attempts = provenance?.attempts ?? [];
-  const usage = outcome?.usage ?? totalUsage(durable.attempts);
+  const usage = outcome?.usage ?? totalUsage(state.attempts);
   return {
     schemaVersion: "1.0",
     runId: row.plan.runId,
-    status: outcome?.outcome ?? "running",
+    status: row.status,
     startedAt: row.startedAt,
     lastSequence,
     attempts,
@@ -40,13 +41,12 @@ export interface Position {
   opening: LogEntry | undefined;
 }
 
-/** The merged state never swallows the terminal: a reader always sees how the run ended. */
-export function positionOf(row: RunRow, durable: RunState, from: AttachQuery["from"], at: number): Position {
+/** `end` is the last visible sequence, the terminal's never: a reader always sees how the run ended. */
+export function positionOf(from: AttachQuery["from"], end: number, transcript: () => Transcript): Position {
   if (from === "start") return { cursor: -1, opening: undefined };
   if (from !== "now" && from !== "snapshot") return { cursor: from.after, opening: undefined };
-  const end = row.terminal === undefined ? durable.nextSequence - 1 : row.terminal - 1;
   if (from === "now" || end < 0) return { cursor: end, opening: undefined };
-  const { text, reasoning } = durable;
+  const { text, reasoning, at } = transcript();
   const payload = JSON.stringify({ text, reasoning, covers: end });
   return { cursor: end, opening: { sequence: end, at, type: "content_snapshot", payload } };
 }

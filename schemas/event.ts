@@ -83,6 +83,8 @@ export interface LogEntry {
   at: number;
   type: string;
   payload: string;
+  /** The bare text, when the payload is exactly `{"text": ...}`. */
+  text?: string;
 }
 
 const envelope = {

@@ -24,6 +24,7 @@ export interface PlannedTarget {
 export interface RunPolicies {
   onDisconnect: "continue" | "cancel";
   onMidStreamFailure: "fail" | "retract";
+  durability: "standard" | "strict";
   telemetry: boolean;
 }
 

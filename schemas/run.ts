@@ -8,8 +8,8 @@ const text = v.pipe(v.string(), v.minLength(1));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
 const record = objectOnly(v.record(v.string(), v.unknown()));
 
-/** `^[A-Za-z0-9._:~-]{1,128}$`: safe in a URL path without escaping. */
-export const runIdSchema = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,128}$/));
+/** Safe in a URL path without escaping; `.` and `..` are not, since a URL swallows them. */
+export const runIdSchema = v.pipe(v.string(), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,128}$/));
 
 const textPart = v.looseObject({ type: v.literal("text"), text });
 const imagePart = v.looseObject({

@@ -1,6 +1,6 @@
 // The native dialect: the log as it stands, as IndeRun StreamEvents, over SSE or NDJSON.
 import type { LogEntry } from "../../schemas/event.ts";
-import { SSE_HEARTBEAT, sseFrame, ssePreamble } from "../wire/sse-writer.ts";
+import { SSE_HEARTBEAT, sseFrame, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** One StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
@@ -13,6 +13,7 @@ export const indeRunSse: Dialect = {
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
   encode: (runId, entry) => sseFrame(entry.sequence, streamEventJson(runId, entry)),
+  failure: (error) => sseNamedFrame("error", JSON.stringify(error)),
 };
 
 export const indeRunNdjson: Dialect = {
@@ -21,4 +22,5 @@ export const indeRunNdjson: Dialect = {
   // JSON readers skip white space; without a line end it is no line of its own.
   heartbeat: " ",
   encode: (runId, entry) => `${streamEventJson(runId, entry)}\n`,
+  failure: (error) => `${JSON.stringify(error)}\n`,
 };

@@ -75,6 +75,7 @@ export async function planRun(
     policies: {
       onDisconnect: request.onDisconnect ?? "continue",
       onMidStreamFailure: request.onMidStreamFailure === "retract" ? "retract" : "fail",
+      durability: request.durability ?? "standard",
       telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
     },
     decision: plan.decision,

@@ -10,6 +10,7 @@ import {
   attemptedProviderIds,
   cancelledOutcome,
   completedOutcome,
+  damagedOutcome,
   exhaustedOutcome,
   failedOutcome,
 } from "./outcome.ts";
@@ -24,8 +25,13 @@ export type Input =
   | { type: "cancel"; at: number; reason?: string }
   /** The total clock ran out. */
   | { type: "deadline"; at: number }
-  /** The run was found live by an object that did not run it. */
-  | { type: "interrupted"; at: number };
+  /**
+   * The run was found live by an object that did not run it. Numbers up to `reservedTo` may have been seen and are not
+   * stored; `damaged` says that what is stored cannot be read whole.
+   */
+  | { type: "recover"; at: number; reservedTo: number; damaged: boolean }
+  /** A recovered run goes on. `recoveries` counts this one. */
+  | { type: "resume"; at: number; recoveries: number };
 
 /** What the shell must do. Events are to be logged before effects are carried out. */
 export type Effect =
@@ -63,9 +69,12 @@ export function transition(state: RunState, input: Input): Step {
       failAttempt(step, input.at, timeoutTotal);
       fail(step, input.at, failedOutcome(step.state, input.at, timeoutTotal));
       break;
-    case "interrupted":
-      failAttempt(step, input.at, interrupted);
-      fail(step, input.at, failedOutcome(step.state, input.at, interrupted));
+    case "recover":
+      // Of a damaged log it may be that nothing can be read.
+      if (state.phase === "running" || input.damaged) recover(step, input);
+      break;
+    case "resume":
+      if (state.phase === "running") resume(step, input.at, input.recoveries);
       break;
   }
   return step;
@@ -96,6 +105,44 @@ function open(step: Step, at: number, target: PlannedTarget): void {
     type: "stream_attempt_started",
     payload: { providerId: target.id, fallbackOccurred: attempt > 0 },
   });
+}
+
+/** Voids what may have been seen and was lost, and restates what a reader must show instead. */
+function recover(step: Step, { at, reservedTo, damaged }: Extract<Input, { type: "recover" }>): void {
+  const releasedFrom = step.state.nextSequence;
+  while (step.state.nextSequence <= reservedTo) {
+    emit(step, at, { type: "diagnostic", payload: { code: "sequence_released" } });
+  }
+  const { text, reasoning, committed } = step.state;
+  if (damaged) fail(step, at, damagedOutcome(step.state, at));
+  else if (committed && step.state.nextSequence > releasedFrom) {
+    emit(step, at, { type: "content_snapshot", payload: { text, reasoning, releasedFrom } });
+  }
+}
+
+/** The crash was ours, so the same target gets another try; what was shown decides as after any failure. */
+function resume(step: Step, at: number, recoveries: number): void {
+  const { charter, attempts, toolCalls } = step.state;
+  const live = liveAttempt(step.state);
+  const last = attempts.at(-1);
+  const target = charter.chain.find(({ id }) => id === last?.targetId) ?? charter.chain[0];
+  const mayRetract = charter.onMidStreamFailure === "retract" && toolCalls.length === 0;
+  const lost = live?.status === "committed" && !mayRetract;
+  if (lost || recoveries > charter.maxRecoveries || target === undefined) {
+    failAttempt(step, at, interrupted);
+    fail(step, at, failedOutcome(step.state, at, interrupted));
+    return;
+  }
+  if (live !== undefined) {
+    const { attempt, step: ofStep, targetId } = live;
+    emit(step, at, { type: "attempt", payload: { attempt, step: ofStep, targetId, phase: "superseded" } });
+  }
+  if (live?.status === "committed") retract(step, at);
+  open(step, at, target);
+}
+
+function retract(step: Step, at: number): void {
+  emit(step, at, { type: "content_snapshot", payload: { text: step.state.stepText, reasoning: "" } });
 }
 
 function provider(step: Step, event: ProviderEvent, at: number): void {
@@ -201,8 +248,10 @@ function settleComplete(step: Step, event: Extract<Verdict, { verdict: "complete
     failed(step, at, { failureClass: "content_policy", message: "The provider withheld its answer." });
     return;
   }
-  const calls = step.state.toolCalls.length > 0 && event.stopReason === "stop";
-  complete(step, at, calls ? "tool_calls" : event.stopReason);
+  // What was delivered counts, not the provider's word for it.
+  const called = step.state.toolCalls.length > 0;
+  const ordinary = event.stopReason === "stop" || event.stopReason === "tool_calls";
+  complete(step, at, ordinary ? (called ? "tool_calls" : "stop") : event.stopReason);
 }
 
 function complete(step: Step, at: number, stopReason: Extract<Verdict, { verdict: "complete" }>["stopReason"]): void {
@@ -226,7 +275,7 @@ function failed(step: Step, at: number, failure: Failure): void {
   if (live === undefined) return;
   failAttempt(step, at, failure);
   const { charter, toolCalls } = step.state;
-  const next = charter.chain[live.attempt + 1];
+  const next = charter.chain[charter.chain.findIndex(({ id }) => id === live.targetId) + 1];
   const { fallsBack } = failurePolicies[failure.failureClass];
   if (live.status === "started") {
     if (!fallsBack) fail(step, at, failedOutcome(step.state, at, failure));
@@ -239,7 +288,7 @@ function failed(step: Step, at: number, failure: Failure): void {
     fail(step, at, failedOutcome(step.state, at, failure));
     return;
   }
-  emit(step, at, { type: "content_snapshot", payload: { text: step.state.stepText, reasoning: "" } });
+  retract(step, at);
   open(step, at, next);
 }
 
@@ -314,7 +363,7 @@ function logUsage(step: Step, at: number): void {
 }
 
 function emit(step: Step, at: number, draft: Draft): void {
-  const event: LogEvent = { ...draft, sequence: step.state.nextSequence, at };
+  const event: LogEvent = { ...draft, sequence: step.state.nextSequence, at: Math.max(at, step.state.lastAt) };
   step.events.push(event);
   step.state = evolve(step.state, event);
 }

@@ -2,6 +2,7 @@
 import type { AttemptRecord, Provenance } from "../../schemas/attempt.ts";
 import type { ErrorClass, Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
+import type { IndeRunError } from "../../schemas/problem.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { errorClassOf, failurePolicies } from "./fallback.ts";
 import { settleAttempts, type RunState } from "./state.ts";
@@ -55,6 +56,24 @@ export function failedOutcome(state: RunState, at: number, failure: Failure): Ou
       ...(failure.floor !== undefined && { floor: failure.floor }),
     },
   });
+}
+
+/** What a reader is told when stored events cannot be read. */
+export function damagedLog(runId: string): IndeRunError {
+  return {
+    schemaVersion: "1.0",
+    errorClass: "Internal",
+    message: "Part of the run's stored log is damaged and cannot be read.",
+    runId,
+    retryable: false,
+    details: { code: "damaged_log" },
+  };
+}
+
+/** The run ends because its log cannot be read whole; the text is what could be read. */
+export function damagedOutcome(state: RunState, at: number): Outcome {
+  const { errorClass, message, details } = damagedLog(state.charter.runId);
+  return errorOutcome(state, at, { errorClass, message, retryable: false, details: { ...details } });
 }
 
 /** Every target failed with a class that falls back: one Unavailable that still says what each did. */

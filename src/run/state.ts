@@ -15,6 +15,7 @@ export interface Charter {
   onMidStreamFailure: "fail" | "retract";
   /** UTF-8 bytes of text, reasoning and tool input. */
   maxOutputBytes: number;
+  maxRecoveries: number;
   decision: RouteDecision;
 }
 
@@ -22,6 +23,8 @@ export interface RunState {
   charter: Charter;
   phase: "accepted" | "running" | "sealed";
   nextSequence: number;
+  /** Time of the last event: times of a log never go back. */
+  lastAt: number;
   /** The text a reader of all events shows now, and the reasoning. */
   text: string;
   reasoning: string;
@@ -49,6 +52,7 @@ export function initialState(charter: Charter): RunState {
     charter,
     phase: "accepted",
     nextSequence: 0,
+    lastAt: 0,
     text: "",
     reasoning: "",
     outputBytes: 0,
@@ -84,7 +88,12 @@ const isLive = ({ status }: AttemptRecord): boolean => status === "started" || s
 
 /** One event applied. Events must come in sequence; unknown types only move the number. */
 export function evolve(state: RunState, event: LogEvent): RunState {
-  const next: RunState = { ...state, phase: "running", nextSequence: event.sequence + 1 };
+  const next: RunState = {
+    ...state,
+    phase: "running",
+    nextSequence: event.sequence + 1,
+    lastAt: event.at,
+  };
   switch (event.type) {
     case "content_delta":
       next.text += event.payload.text;

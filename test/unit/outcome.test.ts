@@ -86,7 +86,7 @@ describe("texts", () => {
     ["cancelled", [says("p1", text("a"), text("b")), cancel()], "partialText"],
     ["cancelled before any output", [cancel()], "partialText"],
     ["error by the total clock", [says("p1", text("a")), { type: "deadline" as const }], "partialText"],
-    ["error by a restart", [says("p1", text("a")), { type: "interrupted" as const }], "partialText"],
+    ["error by a restart", [says("p1", text("a")), { type: "crash" as const }], "partialText"],
   ])("R-OUT-3 %s: the outcome states the shown text", (_what, acts, field) => {
     const { outcome, events } = drive(charter(["p1"]), [begin, ...acts]);
     expect(outcome).toHaveProperty(field, shown(events).text);
@@ -426,7 +426,7 @@ describe("failures", () => {
   test.each([
     ["cancelled", [cancel()]],
     ["failed", [says("p1", cut)]],
-    ["interrupted", [{ type: "interrupted" as const }]],
+    ["interrupted", [{ type: "crash" as const }]],
   ])("R-CANCEL-4 a %s tool call leaves no tool_call", (_what, acts) => {
     const run = drive(charter(["p1"]), [begin, says("p1", piece("c", '{"city":"Ro')), ...acts]);
     expect(run.events.some(({ type }) => type === "tool_call")).toBe(false);

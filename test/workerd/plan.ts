@@ -1,4 +1,5 @@
 // Plans for tests inside workerd: what the edge would have made of a request. The embedded target needs no network.
+import { inject } from "vitest";
 import type { PlannedTarget, RunPlan } from "../../schemas/plan.ts";
 import { checkConfig, planTarget } from "../../src/run/settings.ts";
 
@@ -19,7 +20,7 @@ export function planOf(runId: string, fields: Partial<RunPlan> = {}): RunPlan {
     chain: [demoTarget("demo-answer")],
     totalMs: 60_000,
     limits,
-    policies: { onDisconnect: "continue", onMidStreamFailure: "fail", telemetry: false },
+    policies: { onDisconnect: "continue", onMidStreamFailure: "fail", durability: "standard", telemetry: false },
     decision: {
       selectedProviderId: "demo-answer",
       fallbackProviderIds: [],
@@ -34,6 +35,11 @@ export function planOf(runId: string, fields: Partial<RunPlan> = {}): RunPlan {
     },
     ...fields,
   };
+}
+
+/** The scripted provider that answers with many short words at once. */
+export function quickTarget(): PlannedTarget {
+  return planTarget({ id: "quick", adapter: "openai-chat", baseUrl: `${inject("providerOrigin")}/quick`, model: "m" });
 }
 
 /** An unused name for each test: objects of one file share storage. */

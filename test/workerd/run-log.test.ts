@@ -1,17 +1,24 @@
-// The log on real storage: what is durable, what is visible, what is read back.
+// The log on real storage: what is reserved, what is durable, what is visible, what is read back.
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { runLog } from "../../durable-objects/run-log.ts";
+import { reservation, runLog, type LogOptions, type RunLog } from "../../durable-objects/run-log.ts";
 import { runLogStore } from "../../durable-objects/run-log-store.ts";
-import type { LogEvent } from "../../schemas/event.ts";
+import type { LogEntry, LogEvent } from "../../schemas/event.ts";
 import { newName, planOf } from "./plan.ts";
 
 const delta = (sequence: number, text: string): LogEvent => ({
   sequence,
   at: 1000 + sequence,
   type: "content_delta",
+  payload: { text },
+});
+
+const snapshot = (sequence: number, text: string): LogEvent => ({
+  sequence,
+  at: 1000 + sequence,
+  type: "content_snapshot",
   payload: { text },
 });
 
@@ -22,23 +29,38 @@ const terminal = (sequence: number, partialText: string): LogEvent => ({
   payload: { schemaVersion: "1.0", runId: "r", outcome: "cancelled", partialText },
 });
 
-/** A log on an object's own storage, with a confirmation that the test can hold back. */
+interface Tools {
+  store: ReturnType<typeof runLogStore>;
+  open(options?: Partial<LogOptions>): RunLog;
+  /** From now on the disk does not confirm, until the returned function is called. */
+  hold(): () => void;
+  storage: DurableObjectStorage;
+  /** Number of flushes so far. */
+  flushes(): number;
+}
+
+/** A log on an object's own storage, with a confirmation that the test can hold back. Nothing flushes by the clock. */
 function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
   return runInDurableObject(env.RUN.getByName(newName()), async (_instance, state) => {
     const store = runLogStore(state.storage);
-    store.accept(planOf("r"), 1000, []);
+    store.accept(planOf("r"), 1000, [], 63);
     let held: PromiseWithResolvers<void> | undefined;
-    const open = (durableTo = -1) =>
+    let flushes = 0;
+    const open: Tools["open"] = (options) =>
       runLog(
         store,
         {
-          confirm: async () => held?.promise,
-          onDurable: async () => undefined,
+          confirm: async () => {
+            flushes++;
+            await held?.promise;
+          },
+          beforeEnd: async () => undefined,
           onFailure: (error) => {
             throw error;
           },
         },
-        { durableTo, sealed: false },
+        { durableTo: -1, reservedTo: options?.strict === true ? -1 : 63 },
+        { strict: false, flushMs: 3_600_000, reserveEvents: 64, sealed: false, ...options },
       );
     const hold = (): (() => void) => {
       held = Promise.withResolvers<void>();
@@ -48,43 +70,116 @@ function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
         resolve();
       };
     };
-    return body({ store, open, hold, storage: state.storage });
+    return body({ store, open, hold, storage: state.storage, flushes: () => flushes });
   });
 }
 
-interface Tools {
-  store: ReturnType<typeof runLogStore>;
-  open: (durableTo?: number) => ReturnType<typeof runLog>;
-  hold: () => () => void;
-  storage: DurableObjectStorage;
-}
+const entries = (page: ReturnType<RunLog["page"]>): readonly LogEntry[] => {
+  if ("damagedTo" in page) throw new Error("damaged");
+  return page.entries;
+};
+
+const sequences = (page: ReturnType<RunLog["page"]>): number[] => entries(page).map(({ sequence }) => sequence);
+
+const readAll = (page: (after: number) => ReturnType<RunLog["page"]>, after = -1): number[] => {
+  const seen: number[] = [];
+  for (let next = sequences(page(after)); next.length > 0; next = sequences(page(seen.at(-1) ?? after))) {
+    seen.push(...next);
+  }
+  return seen;
+};
 
 describe("run log", () => {
-  it("R-LOG-4 shows an event only once storage has confirmed it, however long that takes", () =>
-    withLog(async ({ open, hold }) => {
+  it("R-DUR-1 shows an event before it is stored, while its number is durably reserved, and no further", () =>
+    withLog(async ({ open, hold, flushes }) => {
       const log = open();
+      log.append(Array.from({ length: 10 }, (_, index) => delta(index, "x")));
+      expect(flushes()).toBe(0);
+      expect(log.visibleTo).toBe(9);
       const release = hold();
-      log.append([delta(0, "a")]);
-      log.append([delta(1, "b")]);
-      await Promise.resolve();
-      expect(log.lastSequence).toBe(1);
-      expect(log.durableTo).toBe(-1);
-      expect(log.page(-1)).toEqual([]);
+      log.append(Array.from({ length: 100 }, (_, index) => delta(10 + index, "x")));
+      expect(flushes()).toBe(1);
+      expect(log.visibleTo).toBe(63);
       release();
       await log.settled();
-      expect(log.page(-1).map(({ sequence }) => sequence)).toEqual([0, 1]);
+      expect(log.visibleTo).toBe(109);
     }));
 
-  it("R-LOG-4 gathers what comes while the disk is busy into one write", () =>
-    withLog(async ({ open, hold, storage }) => {
+  it("R-DUR-2 shows a retraction, a tool call and the terminal only once stored, and holds back what follows", () =>
+    withLog(async ({ open, hold }) => {
       const log = open();
+      log.append([delta(0, "a")]);
       const release = hold();
-      log.append([delta(0, "first")]);
-      for (let sequence = 1; sequence <= 500; sequence++) log.append([delta(sequence, "x")]);
+      log.append([snapshot(1, ""), delta(2, "b")]);
+      log.append([delta(3, "c")]);
+      expect(log.visibleTo).toBe(0);
       release();
       await log.settled();
+      expect(log.visibleTo).toBe(3);
+      const again = hold();
+      log.append([terminal(4, "bc")]);
+      await Promise.resolve();
+      expect(log.visibleTo).toBe(3);
+      expect(log.sealed).toBe(false);
+      again();
+      await log.settled();
+      expect(log.visibleTo).toBe(4);
+      expect(log.sealed).toBe(true);
+    }));
+
+  it("R-DUR-3 flushes when half of the reserved block is used, and reserves more when more comes", () =>
+    withLog(async ({ open, flushes, store }) => {
+      const log = open();
+      for (let sequence = 0; sequence < 31; sequence++) log.append([delta(sequence, "x")]);
+      expect(flushes()).toBe(0);
+      log.append([delta(31, "x")]);
+      await Promise.resolve();
+      expect(flushes()).toBe(1);
+      expect(store.marks()).toEqual({ durableTo: 31, reservedTo: 31 + 64 });
+      log.append(Array.from({ length: 300 }, (_, index) => delta(32 + index, "x")));
+      await log.settled();
+      expect(store.marks()).toEqual({ durableTo: 331, reservedTo: 331 + 600 });
+      expect(reservation(100_000, { strict: false, reserveEvents: 64 })).toBe(4096);
+    }));
+
+  it("R-DUR-3 flushes at 32 KB without waiting for the clock", () =>
+    withLog(async ({ open, flushes }) => {
+      const log = open();
+      log.append([delta(0, "x".repeat(32_768))]);
+      await log.settled();
+      expect(flushes()).toBe(1);
+    }));
+
+  it("R-DUR-3 flushes after flushMs", () =>
+    withLog(async ({ open, store }) => {
+      const log = open({ flushMs: 5 });
+      log.append([delta(0, "x")]);
+      expect(store.marks().durableTo).toBe(-1);
+      while (store.marks().durableTo < 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      expect(store.marks()).toEqual({ durableTo: 0, reservedTo: 64 });
+    }));
+
+  it("R-DUR-4 strict shows nothing that is not stored, reserves nothing, and commits in groups", () =>
+    withLog(async ({ open, hold, flushes, store }) => {
+      const log = open({ strict: true });
+      const release = hold();
+      for (let sequence = 0; sequence < 50; sequence++) log.append([delta(sequence, "x")]);
+      expect(log.visibleTo).toBe(-1);
+      release();
+      await log.settled();
+      expect(log.visibleTo).toBe(49);
+      expect(flushes()).toBe(2);
+      expect(store.marks()).toEqual({ durableTo: 49, reservedTo: 49 });
+    }));
+
+  it("R-DUR-3 keeps a short run in one row of events and one of the terminal", () =>
+    withLog(async ({ open, storage }) => {
+      const log = open();
+      for (let sequence = 0; sequence < 1000; sequence++) log.append([delta(sequence, "tok ")]);
+      log.append([terminal(1000, "tok ".repeat(1000))]);
+      await log.settled();
       expect(storage.sql.exec("SELECT COUNT(*) AS rows FROM segment").one()["rows"]).toBe(2);
-      expect(log.page(-1)).toHaveLength(501);
+      expect(readAll((after) => log.page(after))).toEqual(Array.from({ length: 1001 }, (_, index) => index));
     }));
 
   it("R-LOG-7 stores and replays an event larger than a row, with its surrogate pairs whole", () =>
@@ -92,11 +187,11 @@ describe("run log", () => {
       const log = open();
       // An odd first unit puts every row boundary into the middle of a pair.
       const text = `x${"😀".repeat(1_500_000)}`;
-      log.append([delta(0, "before"), delta(1, text), delta(2, "after")]);
+      log.append([delta(0, "before"), delta(1, text), delta(2, "lone \ud83d surrogate"), terminal(3, "")]);
       await log.settled();
-      const entries = store.read(0);
-      expect(entries.map(({ sequence }) => sequence)).toEqual([1, 2]);
-      expect(JSON.parse(entries[0]?.payload ?? "")).toEqual({ text });
+      const read = entries(store.read(0));
+      expect(JSON.parse(read[0]?.payload ?? "")).toEqual({ text });
+      expect(JSON.parse(entries(store.read(1))[0]?.payload ?? "")).toEqual({ text: "lone \ud83d surrogate" });
     }));
 
   it("R-LOG-5 reads the suffix after any cursor, from memory and from disk alike", () =>
@@ -105,16 +200,11 @@ describe("run log", () => {
       const sizes = fc.sample(fc.integer({ min: 1, max: 40 }), { numRuns: 30, seed: 7 });
       let sequence = 0;
       for (const size of sizes) {
-        log.append(Array.from({ length: size }, () => delta(sequence, `text ${sequence++}`)));
+        log.append(Array.from({ length: size }, () => delta(sequence, "text ".repeat(sequence++))));
         await log.settled();
       }
-      const readAll = (page: (after: number) => readonly { sequence: number }[], after: number): number[] => {
-        const seen: number[] = [];
-        for (let next = page(after); next.length > 0; next = page(seen.at(-1) ?? after)) {
-          seen.push(...next.map((entry) => entry.sequence));
-        }
-        return seen;
-      };
+      log.append([terminal(sequence++, "")]);
+      await log.settled();
       for (let after = -1; after < sequence; after++) {
         const suffix = Array.from({ length: sequence - 1 - after }, (_, index) => after + 1 + index);
         expect(readAll((cursor) => log.page(cursor), after)).toEqual(suffix);
@@ -130,14 +220,35 @@ describe("run log", () => {
         log.append([delta(sequence, `${sequence}${big}`)]);
         await log.settled();
       }
-      const seen: number[] = [];
-      for (let page = log.page(-1); page.length > 0; page = log.page(seen.at(-1) ?? -1)) {
+      let cursor = -1;
+      for (let page = entries(log.page(-1)); page.length > 0; page = entries(log.page(cursor))) {
         for (const entry of page) {
           expect(JSON.parse(entry.payload)).toEqual({ text: `${entry.sequence}${big}` });
-          seen.push(entry.sequence);
+          expect(entry.sequence).toBe(++cursor);
         }
       }
-      expect(seen).toEqual(Array.from({ length: 12 }, (_, index) => index));
+      expect(cursor).toBe(11);
+    }));
+
+  it("R-LOG-5 replays 100,000 events in bounded pages", () =>
+    withLog(async ({ open, store }) => {
+      const log = open();
+      for (let first = 0; first < 100_000; first += 1000) {
+        log.append(Array.from({ length: 1000 }, (_, index) => delta(first + index, `${first + index} `)));
+        await log.settled();
+      }
+      log.append([terminal(100_000, "")]);
+      await log.settled();
+      let next = 0;
+      for (let page = entries(store.read(-1)); page.length > 0; page = entries(store.read(next - 1))) {
+        expect(page.length).toBeLessThanOrEqual(4096);
+        for (const { sequence, payload } of page.slice(0, -1)) {
+          if (sequence !== next || payload !== `{"text":"${next} "}`) throw new Error(`wrong entry at ${next}`);
+          next++;
+        }
+        expect(page.at(-1)?.sequence).toBe(next++);
+      }
+      expect(next).toBe(100_001);
     }));
 
   it("R-LOG-2 keeps the terminal alone in its segment, so that it outlives the swept events", () =>
@@ -147,6 +258,20 @@ describe("run log", () => {
       await log.settled();
       expect(log.sealed).toBe(true);
       store.sweepEvents();
-      expect(store.read(-1).map(({ sequence, type }) => [sequence, type])).toEqual([[2, "terminal"]]);
+      expect(entries(store.read(-1)).map(({ sequence, type }) => [sequence, type])).toEqual([[2, "terminal"]]);
+    }));
+
+  it("R-DUR-8 never reads a damaged segment in part", () =>
+    withLog(async ({ open, store, storage }) => {
+      const log = open();
+      log.append([delta(0, "good text"), terminal(1, "good text")]);
+      await log.settled();
+      for (const edit of ["replace(body, 'good', 'evil')", "substr(body, 1, 20)", "''", "'[1,0,0,\"\",\"\",\"\",\"\"]'"]) {
+        const [before] = storage.sql.exec("SELECT body FROM segment WHERE id = 0").toArray();
+        storage.sql.exec(`UPDATE segment SET body = ${edit} WHERE id = 0`);
+        expect(store.read(-1)).toEqual({ damagedTo: 0 });
+        storage.sql.exec("UPDATE segment SET body = ? WHERE id = 0", before?.["body"] ?? null);
+      }
+      expect(entries(store.read(-1))).toHaveLength(1);
     }));
 });

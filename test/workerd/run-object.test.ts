@@ -33,21 +33,6 @@ async function crash(stub: Stub): Promise<void> {
   await expect(runInDurableObject(stub, (_instance, state) => state.abort("crash"))).rejects.toThrow("crash");
 }
 
-/** Resolves once the run has shown at least this many events. */
-async function seen(stub: Stub, count: number): Promise<string[]> {
-  const answer = await stub.attach({ dialect: "inderun", framing: "ndjson", from: "start", waitMs: 0 });
-  if (!(answer instanceof Response) || answer.body === null) throw new Error("no stream");
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (text.split("\n").length <= count) {
-    const { value, done } = await reader.read();
-    if (done) break;
-    text += value;
-  }
-  await reader.cancel();
-  return text.split("\n").slice(0, count);
-}
-
 describe("run object", () => {
   it("R-LIFE-4 writes nothing for a run that does not exist, whatever it is asked", async () => {
     const stub = env.RUN.getByName(newName());
@@ -78,58 +63,38 @@ describe("run object", () => {
     expect(after).toContain("requestHash");
   });
 
-  it("R-LIFE-1 R-LIFE-2 seals a run found live after a crash, with all that a reader had seen", async () => {
-    const name = newName();
-    const stub = env.RUN.getByName(name);
-    await stub.start(planOf("crashed"), 100);
-    const before = await seen(stub, 12);
-    await crash(stub);
-    const again = env.RUN.getByName(name);
-    const body = await read(again);
-    const lines = body.split("\n").filter((line) => line.trim() !== "");
-    expect(lines.slice(0, 12).map((line) => line.trim())).toEqual(before.map((line) => line.trim()));
-    const events = parse(body);
-    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index));
-    const text = events.flatMap(({ type, payload }) => (type === "content_delta" ? [payload["text"]] : [])).join("");
-    expect(text).not.toBe("");
-    expect(events.filter(({ type }) => type === "terminal")).toHaveLength(1);
-    expect(events.at(-1)).toMatchObject({
-      type: "terminal",
-      payload: {
-        outcome: "error",
-        partialText: text,
-        error: { errorClass: "Unavailable", retryable: true, details: { code: "interrupted" } },
-      },
-    });
-  });
-
-  it("R-LIFE-1 seals a run that crashed before its first output with an empty text", async () => {
-    const name = newName();
-    await env.RUN.getByName(name).start(planOf("silent", { chain: [demoTarget("demo-silent")] }), 100);
-    await crash(env.RUN.getByName(name));
-    expect(await env.RUN.getByName(name).state()).toMatchObject({ status: "error" });
-    const terminal = parse(await read(env.RUN.getByName(name))).at(-1);
-    expect(terminal).toMatchObject({ payload: { partialText: "", error: { details: { code: "interrupted" } } } });
-  });
-
-  it("R-LIFE-1 is idempotent: a crash after the seal changes nothing", async () => {
+  it("R-LIFE-1 R-LIFE-3 a crash after the end changes nothing", async () => {
     const name = newName();
     await env.RUN.getByName(name).start(planOf("twice", { chain: [demoTarget("demo-silent")] }), 100);
-    await crash(env.RUN.getByName(name));
+    await env.RUN.getByName(name).cancel("enough");
     const first = await read(env.RUN.getByName(name));
     await crash(env.RUN.getByName(name));
     expect(await read(env.RUN.getByName(name))).toBe(first);
+    expect(await env.RUN.getByName(name).state()).toMatchObject({ status: "cancelled", recoveries: 0 });
   });
 
-  it("R-LIFE-1 frees the tenant's slot of an interrupted run", async () => {
+  it("R-LIFE-1 R-START-11 a recovered run keeps its tenant's slot until it ends", async () => {
     const name = newName();
     const tenant = crypto.randomUUID();
     await env.RUN.getByName(name).start(planOf("slot", { tenant, chain: [demoTarget("demo-silent")] }), 1);
-    const busy = await env.RUN.getByName(newName()).start(planOf("other", { tenant }), 1);
-    expect(busy).toMatchObject({ started: false, refused: "too_many_runs" });
     await crash(env.RUN.getByName(name));
     await env.RUN.getByName(name).state();
+    const busy = await env.RUN.getByName(newName()).start(planOf("other", { tenant }), 1);
+    expect(busy).toMatchObject({ started: false, refused: "too_many_runs" });
+    await env.RUN.getByName(name).cancel(undefined);
     expect(await env.RUN.getByName(newName()).start(planOf("third", { tenant }), 1)).toMatchObject({ started: true });
+  });
+
+  it("R-DELETE-1 lets a reader of a live run see how it ended before it is forgotten", async () => {
+    const stub = env.RUN.getByName(newName());
+    await stub.start(planOf("watched", { chain: [demoTarget("demo-silent")] }), 100);
+    const answer = await stub.attach({ dialect: "inderun", framing: "ndjson", from: "start", waitMs: 0 });
+    if (!(answer instanceof Response)) throw new Error("no stream");
+    await stub.forget();
+    expect(parse(await answer.text()).at(-1)).toMatchObject({
+      type: "terminal",
+      payload: { outcome: "cancelled", reason: "deleted" },
+    });
   });
 
   it("R-LIFE-3 sweeps events, then everything, by its alarm", async () => {

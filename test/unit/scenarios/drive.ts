@@ -34,14 +34,19 @@ export function charter(ids: readonly string[], fields: Partial<Charter> = {}): 
     chain,
     onMidStreamFailure: "fail",
     maxOutputBytes: 1_000_000,
+    maxRecoveries: 3,
     decision: plan.decision,
     ...fields,
   };
 }
 
-/** What happens, in order. `says`: the target's provider speaks, if the run has ever called it. */
+/**
+ * What happens, in order. `says`: the target's provider speaks, if the run has ever called it. `crash`: the object died
+ * with `lost` numbers that readers may have seen; `recoveries` counts the one that follows.
+ */
 export type Act =
-  | { type: "start" | "deadline" | "interrupted" }
+  | { type: "start" | "deadline" }
+  | { type: "crash"; lost?: number; recoveries?: number; damaged?: boolean }
   | { type: "cancel"; reason?: string }
   | { type: "says"; target: string; events: readonly ProviderEvent[] };
 
@@ -88,16 +93,16 @@ export function drive(of: Charter, acts: readonly Act[]): Drive {
   const attemptOf = new Map<string, number>();
   let at = of.startedAt;
   for (const act of acts) {
-    const input = inputOf(act, attemptOf, at);
-    at += 1000;
-    if (input === undefined) continue;
-    const step = transition(state, input);
-    state = step.state;
-    events.push(...step.events);
-    effects.push(...step.effects);
-    for (const effect of step.effects) {
-      if (effect.type === "open") attemptOf.set(effect.target.id, effect.attempt);
+    for (const input of inputsOf(act, attemptOf, state, at)) {
+      const step = transition(state, input);
+      state = step.state;
+      events.push(...step.events);
+      effects.push(...step.effects);
+      for (const effect of step.effects) {
+        if (effect.type === "open") attemptOf.set(effect.target.id, effect.attempt);
+      }
     }
+    at += 1000;
   }
   const opened = effects.flatMap((effect) => (effect.type === "open" ? [effect] : []));
   return {
@@ -115,17 +120,23 @@ export function drive(of: Charter, acts: readonly Act[]): Drive {
   };
 }
 
-function inputOf(act: Act, attemptOf: ReadonlyMap<string, number>, at: number): Input | undefined {
+function inputsOf(act: Act, attemptOf: ReadonlyMap<string, number>, state: RunState, at: number): Input[] {
   switch (act.type) {
     case "start":
     case "deadline":
-    case "interrupted":
-      return { type: act.type, at };
+      return [{ type: act.type, at }];
+    case "crash": {
+      const reservedTo = state.nextSequence - 1 + (act.lost ?? 0);
+      return [
+        { type: "recover", at, reservedTo, damaged: act.damaged ?? false },
+        { type: "resume", at, recoveries: act.recoveries ?? 1 },
+      ];
+    }
     case "cancel":
-      return { type: "cancel", at, ...(act.reason !== undefined && { reason: act.reason }) };
+      return [{ type: "cancel", at, ...(act.reason !== undefined && { reason: act.reason }) }];
     case "says": {
       const attempt = attemptOf.get(act.target);
-      return attempt === undefined ? undefined : { type: "provider", at, attempt, events: act.events };
+      return attempt === undefined ? [] : [{ type: "provider", at, attempt, events: act.events }];
     }
   }
 }

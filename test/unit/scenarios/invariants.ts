@@ -38,15 +38,14 @@ function* stepFaults(before: History, input: Input, step: Step): Generator<strin
   if (input.type === "provider" && live?.attempt !== input.attempt && (step.state !== before.state || !silent)) {
     yield "late provider output was not dropped";
   }
-  const ends = input.type === "cancel" || input.type === "deadline" || input.type === "interrupted";
+  const ends = input.type === "cancel" || input.type === "deadline";
   if (ends && step.state.phase !== "sealed") yield `${input.type} did not end the run`;
   if (ends && step.effects.some(({ type }) => type === "open")) yield `${input.type} opened a target`;
   if (input.type === "cancel") {
     const { outcome } = step.state;
     if (outcome?.outcome !== "cancelled" || outcome.reason !== input.reason) yield "the cancel did not win";
   }
-  // A restarted object has no socket to close.
-  if (ends && input.type !== "interrupted" && live !== undefined) {
+  if (ends && live !== undefined) {
     const closed = step.effects.some((effect) => effect.type === "abort" && effect.attempt === live.attempt);
     if (!closed) yield `${input.type} left the provider running`;
   }
@@ -54,6 +53,7 @@ function* stepFaults(before: History, input: Input, step: Step): Generator<strin
 
 function* logFaults({ state, events }: History): Generator<string> {
   if (events.some(({ sequence }, index) => sequence !== index)) yield "sequences are not dense from 0";
+  if (events.some(({ at }, index) => at < (events[index - 1]?.at ?? 0))) yield "times go back";
   if (state.nextSequence !== events.length) yield "the next sequence is not the number of events";
   const terminals = events.filter(({ type }) => type === "terminal").length;
   const last = events.at(-1);
@@ -79,17 +79,20 @@ function* logFaults({ state, events }: History): Generator<string> {
 
 const outputTypes = new Set(["content_delta", "content_snapshot", "reasoning_delta", "tool_call_delta", "tool_call"]);
 
-/** A snapshot that the machine itself writes after a failed attempt. */
+/** A snapshot that the machine itself writes after an attempt that failed or was given up. */
 function isRetraction(events: readonly LogEvent[], index: number): boolean {
   const before = events[index - 1];
-  return before?.type === "attempt" && before.payload.phase === "failed" && events[index]?.type === "content_snapshot";
+  const over = before?.type === "attempt" && ["failed", "superseded"].includes(before.payload.phase);
+  return over && events[index]?.type === "content_snapshot";
 }
 
 function* fallbackFaults({ state, events, effects }: History): Generator<string> {
   const { chain, onMidStreamFailure } = state.charter;
   const opened = effects.flatMap((effect) => (effect.type === "open" ? [effect] : []));
-  if (opened.length > chain.length) yield "more attempts than targets";
-  if (opened.some(({ attempt, target }, index) => attempt !== index || target !== chain[index])) {
+  // An attempt that a crash of ours ended does not use its target up.
+  const usedUp = (index: number) => state.attempts.slice(0, index).filter(({ status }) => status !== "superseded").length;
+  if (usedUp(opened.length) > chain.length) yield "more attempts than targets";
+  if (opened.some(({ attempt, target }, index) => attempt !== index || target !== chain[usedUp(index)])) {
     yield "targets were not tried once each, in order";
   }
   if (state.attempts.length !== opened.length) yield "an attempt without its record";
@@ -127,7 +130,8 @@ function* outcomeFaults({ state, events }: History): Generator<string> {
   if (JSON.stringify(provenanceOf(state)) !== JSON.stringify(outcome.provenance)) {
     yield "the state's provenance is not the outcome's";
   }
-  if (outcome.outcome === "error" && typeof outcome.error.details?.["failureClass"] !== "string") {
+  const { details } = outcome.outcome === "error" ? outcome.error : {};
+  if (outcome.outcome === "error" && typeof (details?.["failureClass"] ?? details?.["code"]) !== "string") {
     yield "an error without its failure class";
   }
   const calls = events.filter(({ type }) => type === "tool_call").length;

@@ -56,7 +56,7 @@ export const sampleRuns: { name: string; run: Drive }[] = [
     run: drive(one, [begin, says("p1", text("x")), says("p1", fails("timeout_progress", { floor: 3 }))]),
   },
   { name: "total clock", run: drive(two, [begin, { type: "deadline" }]) },
-  { name: "restart", run: drive(one, [begin, says("p1", text("x")), { type: "interrupted" }]) },
+  { name: "restart", run: drive(one, [begin, says("p1", text("x")), { type: "crash", lost: 2 }]) },
   { name: "cancelled", run: drive(one, [begin, says("p1", text("one"), usage), cancel("user stopped")]) },
   { name: "cancelled before the start", run: drive(two, [cancel()]) },
 ];

@@ -1,0 +1,223 @@
+// A run that an object holds in memory, live or finished: feeds inputs to the machine, carries its effects out, and serves its readers. It holds no rules of its own.
+import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
+import type { LogEvent } from "../schemas/event.ts";
+import type { PlannedTarget } from "../schemas/plan.ts";
+import type { RunStateView, StartRequest } from "../schemas/run.ts";
+import { dialects, isDialectId } from "../src/dialects/index.ts";
+import { adapters } from "../src/providers/index.ts";
+import { transition, type Effect, type Input } from "../src/run/machine.ts";
+import { damagedLog } from "../src/run/outcome.ts";
+import type { RunState } from "../src/run/state.ts";
+import type { Telemetry } from "../src/run/telemetry.ts";
+import { startAttempt, type Attempt } from "./attempt.ts";
+import { frames } from "./frames.ts";
+import { pass } from "./gate.ts";
+import { runLog, type LogOptions } from "./run-log.ts";
+import type { Marks, RunLogStore, RunRow } from "./run-log-store.ts";
+import { handleOf, positionOf, stateOf } from "./run-view.ts";
+import { emptyTranscript, readOn, type Transcript } from "./transcript.ts";
+import { viewerStream } from "./viewer.ts";
+import { within } from "./within.ts";
+
+/** How long the tenant's slot may hold up the end of a run. */
+const RELEASE_WAIT_MS = 2000;
+
+export interface OpenRun {
+  readonly row: RunRow;
+  /** Gives the machine an input, logs what it decides and carries its effects out. */
+  apply(input: Input): void;
+  /** Carries out effects that were decided before the run was opened. */
+  carryOut(effects: readonly Effect[]): void;
+  /** Hands in events that were decided before the run was opened; resolves when readers see them. */
+  log(events: readonly LogEvent[]): Promise<void>;
+  /** Resolves when everything decided so far is visible. */
+  settled(): Promise<void>;
+  attach(query: AttachQuery): Response | Refusal;
+  /** The terminal payload's JSON text once readers may see it; until then the handle. Waits at most `waitMs`. */
+  outcome(waitMs: number): Promise<OutcomeAnswer>;
+  view(): RunStateView;
+  /** The events are swept or forgotten: every reader's stream ends. */
+  discard(): void;
+}
+
+export interface OpenRunOptions {
+  ctx: DurableObjectState;
+  env: Env;
+  store: RunLogStore;
+  row: RunRow;
+  state: RunState;
+  marks: Marks;
+  /** Only a live run has it. */
+  request: StartRequest | undefined;
+}
+
+export function logOptions({ plan, terminal }: RunRow): LogOptions {
+  const { flushMs, reserveEvents } = plan.limits;
+  return { strict: plan.policies.durability === "strict", flushMs, reserveEvents, sealed: terminal !== undefined };
+}
+
+/** Resolves when all writes so far are on disk. `what` names the step for tests that crash there. */
+export async function confirm(ctx: DurableObjectState, what: string): Promise<void> {
+  await pass(`${what} written`, ctx);
+  await ctx.storage.sync();
+  await pass(`${what} confirmed`, ctx);
+}
+
+export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
+  const { runId, tenant, limits, policies, totalMs } = row.plan;
+  let { state } = options;
+  let attempt: Attempt | undefined;
+  let transcript: Transcript = emptyTranscript;
+  let viewers = 0;
+  let totalTimer: number | null = null;
+  let graceTimer: number | null = null;
+  const shared = frames(runId);
+
+  const log = runLog(
+    store,
+    {
+      confirm: () => confirm(ctx, "flush"),
+      beforeEnd,
+      onFailure: () => ctx.abort("The log could not be written."),
+    },
+    marks,
+    logOptions(row),
+  );
+
+  /** Readers learn of the end only when the tenant's slot is free again, so that a next run finds it. */
+  async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
+    await pass("ending", ctx);
+    const released = env.TENANT.getByName(tenant).release(runId);
+    await store.setAlarm(at + limits.retentionEventsMs);
+    await within(
+      released.catch(() => undefined),
+      RELEASE_WAIT_MS,
+    );
+    await pass("released", ctx);
+    row.status = payload.outcome;
+    row.sealedAt = at;
+    row.terminal = sequence;
+  }
+
+  function apply(input: Input): void {
+    const step = transition(state, input);
+    state = step.state;
+    log.append(step.events);
+    carryOut(step.effects);
+    if (state.phase === "sealed") stopTimers();
+  }
+
+  function carryOut(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      switch (effect.type) {
+        case "open":
+          attempt = openAttempt(effect.attempt, effect.target);
+          break;
+        case "abort":
+          attempt?.abort();
+          break;
+        case "telemetry":
+          report(effect.telemetry);
+          break;
+      }
+    }
+  }
+
+  function openAttempt(number: number, planned: PlannedTarget): Attempt | undefined {
+    if (request === undefined) return undefined;
+    return startAttempt({
+      adapter: adapters[planned.adapter],
+      planned,
+      request,
+      key: keyOf(planned),
+      emit: (events) => apply({ type: "provider", at: Date.now(), attempt: number, events }),
+      now: () => Date.now(),
+    });
+  }
+
+  function keyOf({ target: { keyVar } }: PlannedTarget): string | undefined | { missing: string } {
+    if (keyVar === undefined) return undefined;
+    const key: unknown = Reflect.get(env, keyVar);
+    return typeof key === "string" && key !== "" ? key : { missing: keyVar };
+  }
+
+  function report({ type, payload }: Telemetry): void {
+    if (policies.telemetry) console.log(JSON.stringify({ type, runId, timestamp: Date.now(), payload }));
+  }
+
+  function stopTimers(): void {
+    if (totalTimer !== null) clearTimeout(totalTimer);
+    if (graceTimer !== null) clearTimeout(graceTimer);
+  }
+
+  function viewerLeft(): void {
+    viewers--;
+    if (viewers > 0 || state.phase === "sealed" || policies.onDisconnect === "continue") return;
+    graceTimer = setTimeout(() => {
+      if (viewers === 0) apply({ type: "cancel", at: Date.now(), reason: "disconnected" });
+    }, limits.disconnectGraceMs);
+  }
+
+  /** Reads on from where the last such reader stopped: a late joiner costs what is new. */
+  function transcriptTo(end: number): Transcript {
+    while (transcript.to < end) {
+      const page = log.page(transcript.to);
+      if ("damagedTo" in page) break;
+      transcript = readOn(
+        transcript,
+        page.entries.filter(({ sequence }) => sequence <= end),
+      );
+    }
+    return transcript;
+  }
+
+  if (row.terminal === undefined) {
+    const left = Math.max(0, row.startedAt + totalMs - Date.now());
+    totalTimer = setTimeout(() => apply({ type: "deadline", at: Date.now() }), left);
+  }
+
+  return {
+    row,
+    apply,
+    carryOut,
+    log(events) {
+      log.append(events);
+      return log.settled();
+    },
+    settled: () => log.settled(),
+    attach(query) {
+      if (row.swept) return { refused: "gone" };
+      if (!isDialectId(query.dialect)) return { refused: "not_found" };
+      const end = row.terminal === undefined ? log.visibleTo : row.terminal - 1;
+      const position = positionOf(query.from, end, () => transcriptTo(end));
+      if (position.cursor > log.visibleTo) return { refused: "cursor_ahead" };
+      if (log.sealed && position.cursor === log.visibleTo) return new Response(null, { status: 204 });
+      const dialect = dialects[query.dialect][query.framing];
+      viewers++;
+      if (graceTimer !== null) clearTimeout(graceTimer);
+      const stream = viewerStream({
+        log,
+        frames: shared,
+        dialect,
+        ...position,
+        heartbeatMs: limits.heartbeatMs,
+        damage: damagedLog(runId),
+        onClose: viewerLeft,
+      });
+      return new Response(stream, { headers: { "content-type": dialect.contentType } });
+    },
+    async outcome(waitMs) {
+      const deadline = Date.now() + waitMs;
+      while (!log.sealed && Date.now() < deadline) await within(log.changed(), deadline - Date.now());
+      // From storage: the terminal outlives the log of a swept run.
+      const page = row.terminal === undefined || !log.sealed ? undefined : store.read(row.terminal - 1);
+      const terminal = page !== undefined && "entries" in page ? page.entries[0] : undefined;
+      return terminal === undefined ? { running: handleOf(row) } : { outcome: terminal.payload };
+    },
+    view: () => stateOf(row, state, log.visibleTo, store.cost()),
+    discard() {
+      stopTimers();
+      log.discard();
+    },
+  };
+}

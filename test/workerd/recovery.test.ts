@@ -1,0 +1,270 @@
+// A run whose object dies at any await: every reader ends with the same text, without a gap, with one terminal.
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, inject, it } from "vitest";
+import { takeGate } from "../../durable-objects/gate.ts";
+import type { RunPlan } from "../../schemas/plan.ts";
+import { demoTarget, limits, newName, planOf, quickTarget } from "./plan.ts";
+
+interface Event {
+  sequence: number;
+  type: string;
+  payload: Record<string, unknown>;
+}
+
+/** Where the run was when its object died, and how often. */
+const crashes = new Map<string, string>();
+
+/** Ends the object of `name` at its `step`-th await, counted over all of its lives. */
+function crashAt(name: string, step: number): void {
+  let passed = 0;
+  takeGate(async (at, state) => {
+    if (state.id.toString() !== env.RUN.idFromName(name).toString() || passed++ !== step) return;
+    crashes.set(name, at);
+    state.abort("crash");
+    await new Promise(() => undefined);
+  });
+}
+
+afterEach(() => takeGate(undefined));
+
+/** Reads until the terminal, coming back after every break with the cursor it has. */
+async function readThrough(name: string, seen: Event[], stopAfter = Number.POSITIVE_INFINITY): Promise<void> {
+  for (let attempts = 0; attempts < 200; attempts++) {
+    const cursor = seen.at(-1)?.sequence;
+    const from = cursor === undefined ? ("start" as const) : { after: cursor };
+    try {
+      const answer = await env.RUN.getByName(name).attach({ dialect: "inderun", framing: "ndjson", from, waitMs: 0 });
+      if (!(answer instanceof Response)) {
+        if (answer.refused === "not_found") return;
+        throw new Error(`refused: ${answer.refused}`);
+      }
+      if (answer.status === 204 || answer.body === null) return;
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        const lines = (rest + read.value).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) if (line.trim() !== "") seen.push(JSON.parse(line));
+        if (seen.length >= stopAfter) {
+          await reader.cancel();
+          return;
+        }
+      }
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith("refused")) throw error;
+      // The object died under us: come back.
+    }
+    if (seen.at(-1)?.type === "terminal") return;
+  }
+  throw new Error("the run never ended for this reader");
+}
+
+function shown(events: readonly Event[]): string {
+  let text = "";
+  for (const { type, payload } of events) {
+    if (type === "content_delta") text += String(payload["text"]);
+    if (type === "content_snapshot") text = String(payload["text"]);
+  }
+  return text;
+}
+
+/** The promises of R-DUR-5, for what one reader has collected over all of its connections. */
+function expectWhole(events: readonly Event[]): void {
+  expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index));
+  expect(events.filter(({ type }) => type === "terminal")).toHaveLength(1);
+  const end = events.at(-1);
+  expect(end?.type).toBe("terminal");
+  expect(shown(events)).toBe(end?.payload["finalText"] ?? end?.payload["partialText"]);
+}
+
+/** Starts the run and reads it, with the object dying at `step`; gives what each reader saw. */
+async function live(step: number, fields: Partial<RunPlan>): Promise<{ readers: Event[][]; name: string } | undefined> {
+  const name = newName();
+  crashAt(name, step);
+  const plan = planOf(crypto.randomUUID(), { chain: [quickTarget()], ...fields });
+  try {
+    await env.RUN.getByName(name).start(plan, 100);
+  } catch {
+    // Died while it was accepted: either the run is there whole, or it is not there at all.
+    if ((await env.RUN.getByName(name).state()) === undefined) return undefined;
+  }
+  // One reads everything as it comes, one only from the end on, one stops in the middle and comes back late.
+  const all: Event[] = [];
+  const early: Event[] = [];
+  await Promise.all([readThrough(name, all), readThrough(name, early, 20)]);
+  await readThrough(name, early);
+  const late: Event[] = [];
+  await readThrough(name, late);
+  return { readers: [all, early, late], name };
+}
+
+describe("recovery", () => {
+  for (const policy of ["fail", "retract"] as const) {
+    it(`R-DUR-5 R-DUR-6 R-DUR-7 survives the object's death at every await, with onMidStreamFailure ${policy}`, { timeout: 120_000 }, async () => {
+      const text = inject("quickText");
+      const reached = new Set<string>();
+      let lost = 0;
+      let step = 0;
+      for (; ; step++) {
+        const outcome = await live(step, {
+          policies: { onDisconnect: "continue", onMidStreamFailure: policy, durability: "standard", telemetry: false },
+          // No flush by the clock: the awaits of a run are the same each time.
+          limits: { ...limits, flushMs: 3_600_000 },
+        });
+        if (outcome === undefined) {
+          lost++;
+          continue;
+        }
+        const { readers, name } = outcome;
+        for (const events of readers) expectWhole(events);
+        const [all, , late] = readers;
+        expect(shown(all ?? [])).toBe(shown(late ?? []));
+        const end = late?.at(-1)?.payload;
+        const crash = crashes.get(name);
+        if (crash !== undefined) reached.add(crash);
+        // An end that says interrupted needs a crash, and the text is always a beginning of the real one.
+        if (end?.["outcome"] === "completed") expect(end["finalText"]).toBe(text);
+        else {
+          expect(policy).toBe("fail");
+          expect(crash).toBeDefined();
+          expect(end?.["error"]).toMatchObject({ errorClass: "Unavailable", retryable: true, details: { code: "interrupted" } });
+          expect(text.startsWith(String(end?.["partialText"]))).toBe(true);
+        }
+        const state = await env.RUN.getByName(name).state();
+        expect(state?.recoveries ?? 0).toBe(crash === undefined || state?.recoveries === 0 ? 0 : 1);
+        if (crash === undefined) break;
+      }
+      // Before the accept transaction is written a crash loses the start; everywhere else it loses nothing.
+      expect(lost).toBeGreaterThan(0);
+      expect(lost).toBeLessThanOrEqual(2);
+      for (const kind of ["accept confirmed", "flush written", "flush confirmed", "ending", "released"]) {
+        expect([...reached]).toContain(kind);
+      }
+      console.log(`crashed at ${step} awaits (${policy}): ${[...reached].join(", ")}`);
+    });
+  }
+
+  it("R-DUR-5 R-DUR-6 survives a death during the recovery itself", { timeout: 60_000 }, async () => {
+    for (let step = 0; step < 6; step++) {
+      const name = newName();
+      await env.RUN.getByName(name).start(planOf("again", { chain: [quickTarget()] }), 100);
+      const seen: Event[] = [];
+      await readThrough(name, seen, 12);
+      await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("first"))).rejects.toThrow("first");
+      crashAt(name, step);
+      await readThrough(name, seen);
+      takeGate(undefined);
+      expectWhole(seen);
+      const late: Event[] = [];
+      await readThrough(name, late);
+      expect(late).toEqual(expect.arrayContaining(seen.slice(-1)));
+      expect(shown(late)).toBe(shown(seen));
+    }
+  });
+
+  it("R-DUR-5 voids exactly the numbers that were reserved and not stored, as one stored range", async () => {
+    const name = newName();
+    const slow = { ...limits, flushMs: 3_600_000 };
+    await env.RUN.getByName(name).start(planOf("void", { chain: [demoTarget("demo-answer")], limits: slow }), 100);
+    const seen: Event[] = [];
+    await readThrough(name, seen, 12);
+    const marks = await runInDurableObject(env.RUN.getByName(name), (_, state) =>
+      state.storage.sql.exec("SELECT last, reserved FROM segment ORDER BY id DESC LIMIT 1").one(),
+    );
+    expect(seen.at(-1)?.sequence).toBeGreaterThan(Number(marks["last"]));
+    await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("crash"))).rejects.toThrow("crash");
+    const late: Event[] = [];
+    await readThrough(name, late);
+    expectWhole(late);
+    const released = late.filter(({ payload }) => payload["code"] === "sequence_released").map(({ sequence }) => sequence);
+    const [durableTo, reservedTo] = [Number(marks["last"]), Number(marks["reserved"])];
+    expect(released).toEqual(Array.from({ length: reservedTo - durableTo }, (_, index) => durableTo + 1 + index));
+    expect(late[reservedTo + 1]).toMatchObject({ type: "content_snapshot", payload: { releasedFrom: durableTo + 1 } });
+    // The reader that saw the lost text is corrected by the snapshot, not by what it had seen.
+    await readThrough(name, seen);
+    expect(shown(seen)).toBe(shown(late));
+  });
+
+  it("R-DUR-7 goes on to the same target when nothing was shown, and the chain is not used up", async () => {
+    const name = newName();
+    await env.RUN.getByName(name).start(planOf("silent", { chain: [demoTarget("demo-silent"), quickTarget()] }), 100);
+    await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("crash"))).rejects.toThrow("crash");
+    await expect
+      .poll(async () => (await env.RUN.getByName(name).state())?.attempts)
+      .toMatchObject([
+        { targetId: "demo-silent", status: "superseded" },
+        { targetId: "demo-silent", status: "started" },
+      ]);
+    expect(await env.RUN.getByName(name).state()).toMatchObject({ status: "running", recoveries: 1 });
+    await env.RUN.getByName(name).forget();
+  });
+
+  it("R-DUR-7 gives up after maxRecoveries with an interrupted outcome", async () => {
+    const name = newName();
+    const plan = planOf("loop", { chain: [demoTarget("demo-silent")], limits: { ...limits, maxRecoveries: 2 } });
+    await env.RUN.getByName(name).start(plan, 100);
+    for (let crash = 1; crash <= 3; crash++) {
+      await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("crash"))).rejects.toThrow("crash");
+      await expect.poll(async () => (await env.RUN.getByName(name).state())?.recoveries).toBe(crash);
+      if (crash < 3) {
+        await expect.poll(async () => (await env.RUN.getByName(name).state())?.attempts.length).toBeGreaterThan(1);
+      }
+    }
+    const answer = await env.RUN.getByName(name).outcome(5000);
+    if (!("outcome" in answer)) throw new Error("still running");
+    expect(JSON.parse(answer.outcome)).toMatchObject({ error: { errorClass: "Unavailable", details: { code: "interrupted" } } });
+  });
+
+  it("R-DUR-7 lets a cancel that wakes the object win over going on", async () => {
+    const name = newName();
+    await env.RUN.getByName(name).start(planOf("cancel", { chain: [demoTarget("demo-silent")] }), 100);
+    await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("crash"))).rejects.toThrow("crash");
+    const answer = await env.RUN.getByName(name).cancel("enough");
+    if (!("outcome" in answer)) throw new Error("still running");
+    expect(JSON.parse(answer.outcome)).toMatchObject({ outcome: "cancelled", reason: "enough" });
+    expect(await env.RUN.getByName(name).state()).toMatchObject({ attempts: [{ attempt: 0 }], recoveries: 1 });
+  });
+
+  it("R-DUR-7 recovers by its alarm, with nobody asking", async () => {
+    const name = newName();
+    await env.RUN.getByName(name).start(planOf("alarm", { chain: [demoTarget("demo-silent")] }), 100);
+    await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("crash"))).rejects.toThrow("crash");
+    expect(await runDurableObjectAlarm(env.RUN.getByName(name))).toBe(true);
+    expect(await env.RUN.getByName(name).state()).toMatchObject({ status: "running", recoveries: 1 });
+    await env.RUN.getByName(name).forget();
+  });
+
+  it("R-DUR-8 tells the readers of a damaged log, and ends", async () => {
+    const name = newName();
+    await env.RUN.getByName(name).start(planOf("damaged", { chain: [quickTarget()] }), 100);
+    await readThrough(name, []);
+    await runInDurableObject(env.RUN.getByName(name), (_, state) => {
+      state.storage.sql.exec("UPDATE segment SET body = replace(body, 'word3', 'wordX') WHERE id = 0");
+    });
+    await evictDurableObject(env.RUN.getByName(name));
+    const answer = await env.RUN.getByName(name).attach({ dialect: "inderun", framing: "sse", from: "start", waitMs: 0 });
+    if (!(answer instanceof Response)) throw new Error("no stream");
+    const frames = (await answer.text()).split("\n\n").filter((frame) => frame !== "");
+    expect(frames).toHaveLength(2);
+    expect(frames[0]).toContain("event: error\ndata: ");
+    expect(frames[0]).not.toContain("id: ");
+    expect(frames[0]).toContain("damaged_log");
+    expect(frames[1]).toContain('"type":"terminal"');
+  });
+
+  it("R-DUR-8 ends a live run whose log is damaged, without a gap in what it says", async () => {
+    const name = newName();
+    await env.RUN.getByName(name).start(planOf("damaged-live", { chain: [demoTarget("demo-silent")] }), 100);
+    await runInDurableObject(env.RUN.getByName(name), (_, state) => {
+      state.storage.sql.exec("UPDATE segment SET body = substr(body, 1, 30)");
+    });
+    await expect(runInDurableObject(env.RUN.getByName(name), (_, state) => state.abort("crash"))).rejects.toThrow("crash");
+    const answer = await env.RUN.getByName(name).outcome(5000);
+    if (!("outcome" in answer)) throw new Error("still running");
+    expect(JSON.parse(answer.outcome)).toMatchObject({ outcome: "error", error: { errorClass: "Internal", details: { code: "damaged_log" } } });
+    const seen: Event[] = [];
+    await readThrough(name, seen);
+    expect(seen.at(-1)).toMatchObject({ type: "terminal" });
+  });
+});
