@@ -1,5 +1,6 @@
 // The clocks of one attempt (milliseconds): headers, first output, idle, progress, and a floor on bytes per second. One timer serves them all.
 import type { AttemptClocks } from "../schemas/plan.ts";
+import type { Timer } from "./within.ts";
 
 export type ClockFailure = "timeout_headers" | "timeout_ttft" | "timeout_idle" | "timeout_progress";
 
@@ -26,7 +27,7 @@ export function attemptClock(
   let lastEvent = startedAt;
   let windowStart = startedAt;
   let windowBytes = 0;
-  let timer: number | null = null;
+  let timer: Timer | undefined;
 
   const deadlines = (): { at: number; failure: ClockFailure }[] => {
     const firstOutput = { at: startedAt + clocks.firstOutputMs, failure: "timeout_ttft" } as const;
@@ -55,7 +56,7 @@ export function attemptClock(
   check();
 
   const rearm = (): void => {
-    clearTimeout(timer);
+    if (timer !== undefined) clearTimeout(timer);
     check();
   };
 
@@ -74,6 +75,8 @@ export function attemptClock(
       lastEvent = now();
       if (output) phase = "output";
     },
-    stop: () => clearTimeout(timer),
+    stop() {
+      if (timer !== undefined) clearTimeout(timer);
+    },
   };
 }

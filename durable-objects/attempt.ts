@@ -5,6 +5,7 @@ import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import type { Adapter } from "../src/providers/provider.ts";
 import { attemptClock } from "./attempt-clock.ts";
+import type { Timer } from "./within.ts";
 
 /** UTF-16 units of one wire event. */
 const MAX_EVENT = 16 * 1024 * 1024;
@@ -35,7 +36,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
   const stage = adapter.reader({ maxEvent: MAX_EVENT });
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   let ended = false;
-  let usageTimer: number | null = null;
+  let usageTimer: Timer | undefined;
   /** Classes what has come of an answer that is no stream. */
   let refusal: (() => Failure) | undefined;
 
@@ -43,7 +44,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (ended) return;
     ended = true;
     clock.stop();
-    clearTimeout(usageTimer);
+    if (usageTimer !== undefined) clearTimeout(usageTimer);
     // Aborting covers the phase before headers, cancelling the reader the one after.
     abort.abort();
     reader?.cancel().catch(() => undefined);
@@ -68,7 +69,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (last?.type === "verdict") return end(events);
     clock.event(events.some(isOutput));
     emit(events);
-    if (usageTimer === null && events.some(({ type }) => type === "finishing")) {
+    if (usageTimer === undefined && events.some(({ type }) => type === "finishing")) {
       // The answer is over: from here on only this wait counts.
       clock.stop();
       usageTimer = setTimeout(() => end(stage.end()), USAGE_WAIT_MS);

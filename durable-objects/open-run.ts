@@ -13,11 +13,11 @@ import { startAttempt, type Attempt } from "./attempt.ts";
 import { frames } from "./frames.ts";
 import { pass } from "./gate.ts";
 import { runLog, type LogOptions } from "./run-log.ts";
-import type { Marks, RunLogStore, RunRow } from "./run-log-store.ts";
+import type { Marks, RunLogStore, RunRow } from "./run-row.ts";
 import { handleOf, positionOf, stateOf } from "./run-view.ts";
 import { emptyTranscript, readOn, type Transcript } from "./transcript.ts";
 import { viewerStream } from "./viewer.ts";
-import { within } from "./within.ts";
+import { within, type Timer } from "./within.ts";
 
 /** How long the tenant's slot may hold up the end of a run. */
 const RELEASE_WAIT_MS = 2000;
@@ -69,8 +69,8 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   let attempt: Attempt | undefined;
   let transcript: Transcript = emptyTranscript;
   let viewers = 0;
-  let totalTimer: number | null = null;
-  let graceTimer: number | null = null;
+  let totalTimer: Timer | undefined;
+  let graceTimer: Timer | undefined;
   const shared = frames(runId);
 
   const log = runLog(
@@ -146,8 +146,8 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   }
 
   function stopTimers(): void {
-    if (totalTimer !== null) clearTimeout(totalTimer);
-    if (graceTimer !== null) clearTimeout(graceTimer);
+    if (totalTimer !== undefined) clearTimeout(totalTimer);
+    if (graceTimer !== undefined) clearTimeout(graceTimer);
   }
 
   function viewerLeft(): void {
@@ -194,7 +194,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       if (log.sealed && position.cursor === log.visibleTo) return new Response(null, { status: 204 });
       const dialect = dialects[query.dialect][query.framing];
       viewers++;
-      if (graceTimer !== null) clearTimeout(graceTimer);
+      if (graceTimer !== undefined) clearTimeout(graceTimer);
       const stream = viewerStream({
         log,
         frames: shared,

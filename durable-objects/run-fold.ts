@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { logEventSchema, type LogEntry, type LogEvent } from "../schemas/event.ts";
 import { evolve, initialState, type RunState } from "../src/run/state.ts";
 import { parseJson } from "../src/wire/json.ts";
-import type { RunLogStore, RunRow } from "./run-log-store.ts";
+import type { RunLogStore, RunRow } from "./run-row.ts";
 
 export function acceptedState({ plan, startedAt }: RunRow): RunState {
   const { runId, chain, policies, limits, decision } = plan;

@@ -1,8 +1,9 @@
 // The run's two tables and every statement on them. Writes happen inside the caller's turn; whether they are on disk is the caller's business.
 import type { LogEntry } from "../schemas/event.ts";
 import type { RunPlan } from "../schemas/plan.ts";
-import type { Cost, RunStatus } from "../schemas/run.ts";
+import type { RunStatus } from "../schemas/run.ts";
 import { parseJson } from "../src/wire/json.ts";
+import type { RunLogStore } from "./run-row.ts";
 import { decodeSegment, encodeSegment } from "./segment-codec.ts";
 
 /** A segment's key is its first sequence times this, plus the part: one that does not fit into a row goes on in the next. */
@@ -14,50 +15,6 @@ const SEGMENT_UNITS = 32_768;
 /** Entries after which a segment is closed: what one page of a replay holds at most. */
 const SEGMENT_ENTRIES = 4096;
 const FORMAT = 1;
-
-export interface RunRow {
-  plan: Omit<RunPlan, "request">;
-  status: RunStatus;
-  startedAt: number;
-  sealedAt: number | undefined;
-  /** Sequence of the terminal, once sealed. */
-  terminal: number | undefined;
-  /** Events older than the terminal are gone. */
-  swept: boolean;
-  recoveries: number;
-}
-
-/** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
-export interface Marks {
-  durableTo: number;
-  reservedTo: number;
-}
-
-/** Entries of one segment; or the last sequence of a segment that is damaged. */
-export type Page = { entries: LogEntry[] } | { damagedTo: number };
-
-export interface RunLogStore {
-  load(): RunRow | undefined;
-  /** The request, while the run is live. */
-  request(): RunPlan["request"] | undefined;
-  marks(): Marks;
-  /** The accept transaction: tables, the run, its first events and its first reservation. */
-  accept(plan: RunPlan, startedAt: number, entries: readonly LogEntry[], reservedTo: number): void;
-  /** One transaction: the entries, and the mark up to which later ones may be shown before they are stored. */
-  flush(entries: readonly LogEntry[], reservedTo: number): void;
-  /** The recovery transaction: a flush that counts. */
-  recover(entries: readonly LogEntry[], reservedTo: number, recoveries: number): void;
-  /** The seal transaction: the last entries, the terminal, the status; the request's text is erased. */
-  seal(entries: readonly LogEntry[], status: RunStatus, at: number): void;
-  /** Entries after `after`, from one segment; none when there are none. */
-  read(after: number): Page;
-  /** Deletes all entries but the terminal. */
-  sweepEvents(): void;
-  /** Unix epoch, milliseconds. Billed as one row. */
-  setAlarm(at: number): Promise<void>;
-  /** As SQLite counts; frozen when the run is sealed. */
-  cost(): Cost;
-}
 
 export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   let rowsWritten = 0;
@@ -74,8 +31,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     return rows;
   };
 
-  const exists = (): boolean =>
-    query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'run'").length > 0;
+  const exists = (): boolean => query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'run'").length > 0;
 
   /** Upserts the open segment: by its integer key, one billed row however often. */
   const writeOpen = (reservedTo: number): void => {

@@ -1,7 +1,8 @@
 // The log of a live or finished run: reserve ahead, flush behind. A reader sees a number only when it is durably reserved, and what must not be undone only when it is stored.
 import type { LogEntry, LogEvent } from "../schemas/event.ts";
 import { entryOf } from "./segment-codec.ts";
-import type { Marks, RunLogStore } from "./run-log-store.ts";
+import type { Marks, RunLogStore } from "./run-row.ts";
+import type { Timer } from "./within.ts";
 
 /** UTF-16 units of payload kept in memory for readers that keep up; older entries are read from storage. */
 const TAIL_UNITS = 1_000_000;
@@ -52,7 +53,10 @@ export interface LogHooks {
 }
 
 /** Numbers to reserve beyond the last one of a flush that took in `taken` events. */
-export function reservation(taken: number, { strict, reserveEvents }: Pick<LogOptions, "strict" | "reserveEvents">): number {
+export function reservation(
+  taken: number,
+  { strict, reserveEvents }: Pick<LogOptions, "strict" | "reserveEvents">,
+): number {
   return strict ? 0 : Math.min(MAX_RESERVE, Math.max(reserveEvents, 2 * taken));
 }
 
@@ -78,14 +82,14 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   let barriers: number[] = [];
   let committing = false;
   let due = false;
-  let flushTimer: number | null = null;
+  let flushTimer: Timer | undefined;
   let wake = Promise.withResolvers<void>();
-  let wakeTimer: number | null = null;
+  let wakeTimer: Timer | undefined;
   let lastWake = 0;
 
   const wakeNow = (): void => {
-    if (wakeTimer !== null) clearTimeout(wakeTimer);
-    wakeTimer = null;
+    if (wakeTimer !== undefined) clearTimeout(wakeTimer);
+    wakeTimer = undefined;
     lastWake = Date.now();
     const { resolve } = wake;
     wake = Promise.withResolvers<void>();
@@ -132,8 +136,8 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   const commit = async (): Promise<void> => {
     while (due && unflushed.length > 0 && !gone) {
       due = false;
-      if (flushTimer !== null) clearTimeout(flushTimer);
-      flushTimer = null;
+      if (flushTimer !== undefined) clearTimeout(flushTimer);
+      flushTimer = undefined;
       const last = unflushed.at(-1)?.sequence ?? durableTo;
       const ending = terminal;
       const reserved = write();
@@ -212,7 +216,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     changed: () => wake.promise,
     discard() {
       gone = true;
-      if (flushTimer !== null) clearTimeout(flushTimer);
+      if (flushTimer !== undefined) clearTimeout(flushTimer);
       wakeNow();
     },
   };

@@ -4,7 +4,7 @@ import type { LogEntry } from "../schemas/event.ts";
 import type { Cost, RunHandle, RunStateView } from "../schemas/run.ts";
 import { provenanceOf, totalUsage } from "../src/run/outcome.ts";
 import type { RunState } from "../src/run/state.ts";
-import type { RunRow } from "./run-log-store.ts";
+import type { RunRow } from "./run-row.ts";
 import type { Transcript } from "./transcript.ts";
 
 export function handleOf({ plan, startedAt }: RunRow): RunHandle {

@@ -29,7 +29,13 @@ export function entryOf(event: LogEvent): LogEntry {
   }
   const { text, ...more } = event.payload;
   const bare = Object.keys(more).length === 0;
-  return { sequence, at, type, payload: bare ? textPayload(text) : JSON.stringify(event.payload), ...(bare && { text }) };
+  return {
+    sequence,
+    at,
+    type,
+    payload: bare ? textPayload(text) : JSON.stringify(event.payload),
+    ...(bare && { text }),
+  };
 }
 
 /**
@@ -42,7 +48,7 @@ export function encodeSegment(entries: readonly LogEntry[]): string {
   let times = "";
   let lengths = "";
   let last = items[0]?.at ?? 0;
-  for (let index = 0; index < items.length; ) {
+  for (let index = 0; index < items.length;) {
     const { kind, count } = items[index] ?? { kind: OTHER, count: 1 };
     let run = 1;
     while (kind !== REPEATED && items[index + run]?.kind === kind) run++;

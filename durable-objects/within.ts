@@ -10,3 +10,6 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
     clearTimeout(timer);
   }
 }
+
+/** What `setTimeout` gives, under whichever runtime's types. */
+export type Timer = ReturnType<typeof setTimeout>;

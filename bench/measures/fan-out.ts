@@ -11,7 +11,7 @@ import type { Measure } from "./measure.ts";
 const VIEWERS = 100;
 const FLAT_EVENTS = 2000;
 const FLAT_ROUNDS = 3;
-const FLAT_BUDGET_MS = 45_000;
+const FLAT_BUDGET_MS = 35_000;
 const DELIVERIES_PER_SECOND = 20_000;
 const PER_SECOND = 50;
 const PACED_EVENTS = 400;
@@ -79,7 +79,10 @@ export const fanOutPaced: Measure = {
       return viewers.flatMap((frames) => delaysOf(frames, writes, PACED_EVENTS));
     };
     const results = await takeTurns(1, [
-      ...products.map((product) => ({ name: product.name, take: () => turn((answer) => showRun(stand, product, answer)) })),
+      ...products.map((product) => ({
+        name: product.name,
+        take: () => turn((answer) => showRun(stand, product, answer)),
+      })),
       { name: "broadcast", take: () => turn((answer) => showBroadcast(stand, reference, answer)) },
     ]);
     const delays = (name: string): number[] => (results.get(name) ?? []).flat();
@@ -114,7 +117,10 @@ async function showRun(
   const gate = Promise.withResolvers<void>();
   stand.provider.answer(answer(gate.promise));
   const runId = await product.start();
-  const { readings, seconds } = await watch(() => product.view(runId), async () => gate.resolve());
+  const { readings, seconds } = await watch(
+    () => product.view(runId),
+    async () => gate.resolve(),
+  );
   const viewers = readings.map((reading) => {
     const run = wholeRun(reading);
     if (text !== undefined && run.text !== text) throw new Error("a viewer's text is not the provider's");
@@ -141,7 +147,8 @@ async function showBroadcast(
     },
   );
   const viewers = readings.map(framesOf);
-  if (frames !== undefined && viewers.some(({ length }) => length !== frames)) throw new Error("a viewer missed a broadcast frame");
+  if (frames !== undefined && viewers.some(({ length }) => length !== frames))
+    throw new Error("a viewer missed a broadcast frame");
   return { viewers, seconds };
 }
 

@@ -47,7 +47,9 @@ export const firstOutput: Measure = {
           met: ours - bare <= LIMIT_MS,
         };
       }),
-      context: [`first-output: p90 in ms: ${[...results].map(([name, all]) => `${name} ${percentile(all, 0.9).toFixed(1)}`).join("; ")}`],
+      context: [
+        `first-output: p90 in ms: ${[...results].map(([name, all]) => `${name} ${percentile(all, 0.9).toFixed(1)}`).join("; ")}`,
+      ],
     };
   },
 };

@@ -16,7 +16,7 @@ interface Flood {
 }
 
 const ROUNDS = 5;
-const BUDGET_MS = 40_000;
+const BUDGET_MS = 30_000;
 const SECONDS = 1 / 1000;
 
 export const flood = measureOf({ name: "flood", events: 20_000, perPacket: 1, limit: 1.3 });
@@ -45,7 +45,14 @@ function measureOf({ name, events, perPacket, limit }: Flood): Measure {
             return secondsOf(reading);
           },
         },
-        { name: "pass", take: () => passed(stand, packets.reduce((sum, packet) => sum + contentLength(packet), 0)) },
+        {
+          name: "pass",
+          take: () =>
+            passed(
+              stand,
+              packets.reduce((sum, packet) => sum + contentLength(packet), 0),
+            ),
+        },
       ];
       await takeTurns(1, contestants);
       const results = await takeTurns(ROUNDS, contestants, BUDGET_MS);

@@ -59,7 +59,9 @@ export const paced: Measure = {
     );
     return {
       findings,
-      context: [`paced: ${pass.length} tokens each, written at ${pace.toFixed(1)}/s or more; in ms: ${tails.join("; ")}`],
+      context: [
+        `paced: ${pass.length} tokens each, written at ${pace.toFixed(1)}/s or more; in ms: ${tails.join("; ")}`,
+      ],
     };
   },
 };

@@ -29,7 +29,9 @@ export const replay: Measure = {
     );
     const products = await stand.products();
     const reference = await stand.reference();
-    const contestants: Contestant<number>[] = [{ name: "frame", take: async () => timeOf(await reference.read("frame", "one")) }];
+    const contestants: Contestant<number>[] = [
+      { name: "frame", take: async () => timeOf(await reference.read("frame", "one")) },
+    ];
     for (const product of products) contestants.push(...(await readersOf(product, text)));
     await takeTurns(WARM_UPS, contestants);
     const results = await takeTurns(REQUESTS, contestants, BUDGET_MS);

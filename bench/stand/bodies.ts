@@ -10,7 +10,10 @@ export type WriteTimes = number[][];
 
 /** The events of a whole answer: what comes before the text, one event per token, what comes after it. */
 export function answerEvents(tokens: readonly string[]): string[] {
-  return openAiChat({ deltas: tokens, usage: { prompt_tokens: 9, completion_tokens: tokens.length, total_tokens: 9 + tokens.length } });
+  return openAiChat({
+    deltas: tokens,
+    usage: { prompt_tokens: 9, completion_tokens: tokens.length, total_tokens: 9 + tokens.length },
+  });
 }
 
 /** Words of five bytes, the blank included. */
@@ -47,6 +50,7 @@ export function paced({ count, perSecond, writes, gate = Promise.resolve(), toke
     await stream.send(packets.slice(0, 1));
     const begun = performance.now();
     for (const [index, packet] of packets.slice(1, 1 + count).entries()) {
+      if (stream.gone()) return;
       const wait = begun + (index * 1000) / perSecond - performance.now();
       if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
       times.push(performance.now());

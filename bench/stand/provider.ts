@@ -9,6 +9,8 @@ import { nextTurn } from "../../test/support/fault-provider/waits.ts";
 export interface Stream {
   /** Counts the calls since the answer was set, from 0. */
   readonly index: number;
+  /** The peer has closed the connection. */
+  gone(): boolean;
   /** Writes each packet by itself; resolves when the kernel has the last, or the peer has gone. */
   send(packets: readonly Buffer[]): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function startProvider(): Promise<Provider> {
     await write(socket, HEAD);
     await answer({
       index,
+      gone: () => socket.destroyed,
       async send(packets) {
         for (const [sent, packet] of packets.entries()) {
           if (socket.destroyed) return;

@@ -35,9 +35,14 @@ export async function startServer({ source, packages, vars = {} }: ServerOptions
   const port = await freePort();
   const scratch = mkdtempSync(path.join(tmpdir(), "holdfast-bench-"));
   const folder = path.join(scratch, "tree");
-  cpSync(source, folder, { recursive: true, filter: (entry) => isBuiltFrom(path.relative(source, entry)) });
-  symlinkSync(realpathSync(path.join(packages, "node_modules")), path.join(folder, "node_modules"));
-  for (const name of ["config", "temporary"]) mkdirSync(path.join(scratch, name));
+  try {
+    cpSync(source, folder, { recursive: true, filter: (entry) => isBuiltFrom(path.relative(source, entry)) });
+    symlinkSync(realpathSync(path.join(packages, "node_modules")), path.join(folder, "node_modules"));
+    for (const name of ["config", "temporary"]) mkdirSync(path.join(scratch, name));
+  } catch (fault) {
+    rmSync(scratch, { recursive: true, force: true });
+    throw fault;
+  }
 
   const args = ["dev", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", "0"];
   args.push("--persist-to", path.join(scratch, "storage"));
@@ -127,7 +132,9 @@ function isWorkerd(pid: string, group: number | undefined, port: number): boolea
   try {
     const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
     // After the command's closing parenthesis: state, parent, process group.
-    const [, , processGroup] = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
+    const [, , processGroup] = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
     return Number(processGroup) === group && command.includes("/workerd\0") && !command.includes(`:${port}\0`);
   } catch {
     return false;

@@ -125,5 +125,8 @@ const newRun = (): Record<string, unknown> => startBody({ requestId: `bench-${ra
 
 /** The product's own defaults, and one target. */
 function configFor(baseUrl: string): unknown {
-  return { targets: [{ id: "bench", adapter: "openai-chat", baseUrl, model: "bench-model" }], routes: { default: ["bench"] } };
+  return {
+    targets: [{ id: "bench", adapter: "openai-chat", baseUrl, model: "bench-model" }],
+    routes: { default: ["bench"] },
+  };
 }

@@ -30,7 +30,10 @@ const parameter = (
   description,
   schema,
 });
-const runId = parameter("runId", "path", "The run's name.", { type: "string", pattern: "^(?!\\.{1,2}$)[A-Za-z0-9._:~-]{1,128}$" });
+const runId = parameter("runId", "path", "The run's name.", {
+  type: "string",
+  pattern: "^(?!\\.{1,2}$)[A-Za-z0-9._:~-]{1,128}$",
+});
 const wait = parameter("wait", "query", "Whole seconds to wait for the outcome.", {
   type: "integer",
   minimum: 0,

@@ -41,7 +41,7 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
       outputTokens: asCount(entry["eval_count"]),
     });
     if (usage !== undefined) events.push({ type: "usage", usage });
-    const reason = asText(entry["done_reason"]) ?? "stop";
+    const reason = asText(entry["done_reason"]) ?? "";
     // Calls come whole, so a broken one is a fault even at the length limit.
     const whole = calls.finish(false);
     if (whole.broken) return fail(events, "A tool call's input is not a JSON object.");

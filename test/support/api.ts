@@ -5,7 +5,12 @@ export function startBody(fields: Record<string, unknown> = {}): Record<string, 
   return { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Say something.", ...fields };
 }
 
-export function post(url: string, body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
+export function post(
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<Response> {
   return fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { frames } from "../../durable-objects/frames.ts";
 import { runLog } from "../../durable-objects/run-log.ts";
-import type { RunLogStore } from "../../durable-objects/run-log-store.ts";
+import type { RunLogStore } from "../../durable-objects/run-row.ts";
 import { viewerStream } from "../../durable-objects/viewer.ts";
 import type { LogEntry, LogEvent } from "../../schemas/event.ts";
 import { indeRunNdjson } from "../../src/dialects/inderun.ts";
@@ -40,7 +40,11 @@ function eventAt(sequence: number, kind: "delta" | "snapshot" | "terminal"): Log
   const text = `text ${sequence} ${"x".repeat(sequence % 20 === 7 ? 400_000 : 3)}`;
   if (kind === "delta") return { ...base, type: "content_delta", payload: { text } };
   if (kind === "snapshot") return { ...base, type: "content_snapshot", payload: { text: "" } };
-  return { ...base, type: "terminal", payload: { schemaVersion: "1.0", runId: "r", outcome: "cancelled", partialText: "" } };
+  return {
+    ...base,
+    type: "terminal",
+    payload: { schemaVersion: "1.0", runId: "r", outcome: "cancelled", partialText: "" },
+  };
 }
 
 const action = fc.oneof(
@@ -51,7 +55,11 @@ const action = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("time" as const), ms: fc.integer({ min: 1, max: 400 }) }) },
 );
 
-async function play(actions: readonly (typeof action extends fc.Arbitrary<infer A> ? A : never)[], cursors: number[], strict: boolean) {
+async function play(
+  actions: readonly (typeof action extends fc.Arbitrary<infer A> ? A : never)[],
+  cursors: number[],
+  strict: boolean,
+) {
   const store = memoryStore();
   let waiting: (() => void)[] = [];
   const log = runLog(
@@ -82,7 +90,13 @@ async function play(actions: readonly (typeof action extends fc.Arbitrary<infer 
       damage: damagedLog("r"),
       onClose: () => undefined,
     });
-    return { cursor, reader: stream.getReader(), text: "", pending: undefined as Promise<void> | undefined, done: false };
+    return {
+      cursor,
+      reader: stream.getReader(),
+      text: "",
+      pending: noRead,
+      done: false,
+    };
   });
   const read = (viewer: (typeof viewers)[number]): void => {
     viewer.pending ??= viewer.reader.read().then(({ done, value }) => {
@@ -125,27 +139,34 @@ async function play(actions: readonly (typeof action extends fc.Arbitrary<infer 
   }));
 }
 
+/** No read is under way. */
+const noRead: Promise<void> | undefined = undefined;
+
 describe("viewer", () => {
   for (const strict of [false, true]) {
-    it(`R-READ-1 R-READ-10 R-DUR-1 has no gap and no repeat for any interleaving of log, disk and readers${strict ? ", strict" : ""}`, { timeout: 60_000 }, async () => {
-      vi.useFakeTimers();
-      try {
-        await fc.assert(
-          fc.asyncProperty(
-            fc.array(action, { maxLength: 40 }),
-            fc.array(fc.integer({ min: -1, max: 9 }), { minLength: 3, maxLength: 3 }),
-            async (actions, cursors) => {
-              for (const { cursor, done, last, sequences } of await play(actions, cursors, strict)) {
-                expect(done).toBe(true);
-                expect(sequences).toEqual(Array.from({ length: last - cursor }, (_, index) => cursor + 1 + index));
-              }
-            },
-          ),
-          { seed, numRuns: 150 },
-        );
-      } finally {
-        vi.useRealTimers();
-      }
-    });
+    it(
+      `R-READ-1 R-READ-10 R-DUR-1 has no gap and no repeat for any interleaving of log, disk and readers${strict ? ", strict" : ""}`,
+      { timeout: 60_000 },
+      async () => {
+        vi.useFakeTimers();
+        try {
+          await fc.assert(
+            fc.asyncProperty(
+              fc.array(action, { maxLength: 40 }),
+              fc.array(fc.integer({ min: -1, max: 9 }), { minLength: 3, maxLength: 3 }),
+              async (actions, cursors) => {
+                for (const { cursor, done, last, sequences } of await play(actions, cursors, strict)) {
+                  expect(done).toBe(true);
+                  expect(sequences).toEqual(Array.from({ length: last - cursor }, (_, index) => cursor + 1 + index));
+                }
+              },
+            ),
+            { seed, numRuns: 150 },
+          );
+        } finally {
+          vi.useRealTimers();
+        }
+      },
+    );
   }
 });

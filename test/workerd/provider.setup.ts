@@ -14,7 +14,7 @@ declare module "vitest" {
   }
 }
 
-export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const provider = await startFaultProvider();
   const events = openAiChat({ deltas: words, finishReason: "stop", done: true });
   provider.on("/quick/chat/completions", streamScript(OPENAI_STREAM_TYPE, events, { perPacket: 1, delayMs: 2 }));

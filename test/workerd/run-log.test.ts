@@ -266,7 +266,7 @@ describe("run log", () => {
       const log = open();
       log.append([delta(0, "good text"), terminal(1, "good text")]);
       await log.settled();
-      for (const edit of ["replace(body, 'good', 'evil')", "substr(body, 1, 20)", "''", "'[1,0,0,\"\",\"\",\"\",\"\"]'"]) {
+      for (const edit of ["replace(body, 'good', 'evil')", "substr(body, 1, 20)", "''", '\'[1,0,0,"","","",""]\'']) {
         const [before] = storage.sql.exec("SELECT body FROM segment WHERE id = 0").toArray();
         storage.sql.exec(`UPDATE segment SET body = ${edit} WHERE id = 0`);
         expect(store.read(-1)).toEqual({ damagedTo: 0 });

@@ -36,7 +36,9 @@ async function crash(stub: Stub): Promise<void> {
 describe("run object", () => {
   it("R-LIFE-4 writes nothing for a run that does not exist, whatever it is asked", async () => {
     const stub = env.RUN.getByName(newName());
-    expect(await stub.attach({ dialect: "inderun", framing: "sse", from: "start", waitMs: 10 })).toEqual({ refused: "not_found" });
+    expect(await stub.attach({ dialect: "inderun", framing: "sse", from: "start", waitMs: 10 })).toEqual({
+      refused: "not_found",
+    });
     expect(await stub.state()).toBeUndefined();
     expect(await stub.outcome(10)).toEqual({ refused: "not_found" });
     expect(await stub.cancel("x")).toEqual({ refused: "not_found" });
@@ -104,12 +106,14 @@ describe("run object", () => {
     await stub.start(planOf("swept", { limits: short, chain: [demoTarget("demo-silent")] }), 100);
     const cancelled = await stub.cancel("enough");
     expect(await runDurableObjectAlarm(stub)).toBe(true);
-    expect(await stub.attach({ dialect: "inderun", framing: "sse", from: "start", waitMs: 0 })).toEqual({ refused: "gone" });
+    expect(await stub.attach({ dialect: "inderun", framing: "sse", from: "start", waitMs: 0 })).toEqual({
+      refused: "gone",
+    });
     expect(await stub.outcome(0)).toEqual(cancelled);
     expect(await stub.state()).toMatchObject({ status: "cancelled", provenance: { targetId: "demo-silent" } });
     await runInDurableObject(stub, (_instance, state) => {
       const row = state.storage.sql.exec("SELECT plan FROM run").one();
-      const plan = JSON.parse(String(row["plan"]));
+      const plan = JSON.parse(typeof row["plan"] === "string" ? row["plan"] : "");
       plan.limits.retentionOutcomeMs = 0;
       state.storage.sql.exec("UPDATE run SET plan = ?", JSON.stringify(plan));
     });
@@ -138,7 +142,10 @@ describe("run object", () => {
     expect(await stub.forget()).toBe(true);
     expect(await tables(stub)).toEqual([]);
     expect(await stub.state()).toBeUndefined();
-    expect(await stub.start(planOf("again", { requestHash: "another" }), 100)).toMatchObject({ started: true, repeated: false });
+    expect(await stub.start(planOf("again", { requestHash: "another" }), 100)).toMatchObject({
+      started: true,
+      repeated: false,
+    });
     await stub.forget();
   });
 

@@ -90,7 +90,8 @@ function* fallbackFaults({ state, events, effects }: History): Generator<string>
   const { chain, onMidStreamFailure } = state.charter;
   const opened = effects.flatMap((effect) => (effect.type === "open" ? [effect] : []));
   // An attempt that a crash of ours ended does not use its target up.
-  const usedUp = (index: number) => state.attempts.slice(0, index).filter(({ status }) => status !== "superseded").length;
+  const usedUp = (index: number) =>
+    state.attempts.slice(0, index).filter(({ status }) => status !== "superseded").length;
   if (usedUp(opened.length) > chain.length) yield "more attempts than targets";
   if (opened.some(({ attempt, target }, index) => attempt !== index || target !== chain[usedUp(index)])) {
     yield "targets were not tried once each, in order";

@@ -1,0 +1,48 @@
+// What a run's storage holds and can do. Types only: no statement, no platform.
+import type { LogEntry } from "../schemas/event.ts";
+import type { RunPlan } from "../schemas/plan.ts";
+import type { Cost, RunStatus } from "../schemas/run.ts";
+
+export interface RunRow {
+  plan: Omit<RunPlan, "request">;
+  status: RunStatus;
+  startedAt: number;
+  sealedAt: number | undefined;
+  /** Sequence of the terminal, once sealed. */
+  terminal: number | undefined;
+  /** Events older than the terminal are gone. */
+  swept: boolean;
+  recoveries: number;
+}
+
+/** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
+export interface Marks {
+  durableTo: number;
+  reservedTo: number;
+}
+
+/** Entries of one segment; or the last sequence of a segment that is damaged. */
+export type Page = { entries: LogEntry[] } | { damagedTo: number };
+
+export interface RunLogStore {
+  load(): RunRow | undefined;
+  /** The request, while the run is live. */
+  request(): RunPlan["request"] | undefined;
+  marks(): Marks;
+  /** The accept transaction: tables, the run, its first events and its first reservation. */
+  accept(plan: RunPlan, startedAt: number, entries: readonly LogEntry[], reservedTo: number): void;
+  /** One transaction: the entries, and the mark up to which later ones may be shown before they are stored. */
+  flush(entries: readonly LogEntry[], reservedTo: number): void;
+  /** The recovery transaction: a flush that counts. */
+  recover(entries: readonly LogEntry[], reservedTo: number, recoveries: number): void;
+  /** The seal transaction: the last entries, the terminal, the status; the request's text is erased. */
+  seal(entries: readonly LogEntry[], status: RunStatus, at: number): void;
+  /** Entries after `after`, from one segment; none when there are none. */
+  read(after: number): Page;
+  /** Deletes all entries but the terminal. */
+  sweepEvents(): void;
+  /** Unix epoch, milliseconds. Billed as one row. */
+  setAlarm(at: number): Promise<void>;
+  /** As SQLite counts; frozen when the run is sealed. */
+  cost(): Cost;
+}
