@@ -60,9 +60,9 @@ describe("R-PROV-1 the end", () => {
     ["length", "length"],
     ["load", undefined],
     ["constructor", undefined],
-    [undefined, "stop"],
-    [null, "stop"],
-    ["", "stop"],
+    [undefined, undefined],
+    [null, undefined],
+    ["", undefined],
   ])("done_reason %s is %s", (reason, stopReason) => {
     expect(reading(jsonLine({ done: true, done_reason: reason })).verdicts).toEqual([complete(stopReason)]);
   });
