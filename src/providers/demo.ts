@@ -20,7 +20,7 @@ const DEFAULT = "demo-answer";
 const ANSWER = [
   "This is the embedded demo target. It speaks the wire format of a real provider from inside the Worker,",
   "word by word, so that you can try to break the stream: reload this page, close the tab, pull the cable,",
-  "kill the server. Every word has a number, the log keeps it before you see it, and when you come back",
+  "kill the server. Every word has a number that was reserved on disk before you saw it, and when you come back",
   "you get exactly what you missed. Nothing is lost and nothing is shown twice.",
   "Point a target of the configuration at a real model when you have seen enough. ✓",
 ].join(" ");
