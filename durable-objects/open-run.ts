@@ -56,6 +56,15 @@ export function logOptions({ plan, terminal }: RunRow): LogOptions {
   return { strict: plan.policies.durability === "strict", flushMs, reserveEvents, sealed: terminal !== undefined };
 }
 
+/** Gives the tenant's slot back. False when the tenant did not answer in time. */
+export async function releaseSlot(env: Env, { plan: { tenant, runId } }: RunRow): Promise<boolean> {
+  try {
+    return await within(env.TENANT.getByName(tenant).release(runId), RELEASE_WAIT_MS);
+  } catch {
+    return false;
+  }
+}
+
 /** Resolves when all writes so far are on disk. `what` names the step for tests that crash there. */
 export async function confirm(ctx: DurableObjectState, what: string): Promise<void> {
   await pass(`${what} written`, ctx);
@@ -64,7 +73,7 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 }
 
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
-  const { runId, tenant, limits, policies, totalMs } = row.plan;
+  const { runId, limits, policies, totalMs } = row.plan;
   let { state } = options;
   let attempt: Attempt | undefined;
   let transcript: Transcript = emptyTranscript;
@@ -84,15 +93,13 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     logOptions(row),
   );
 
-  /** Readers learn of the end only when the tenant's slot is free again, so that a next run finds it. */
+  /**
+   * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it. Retention's alarm
+   * comes after that: while the live run's alarm stands, the slot may still be taken.
+   */
   async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     await pass("ending", ctx);
-    const released = env.TENANT.getByName(tenant).release(runId);
-    await store.setAlarm(at + limits.retentionEventsMs);
-    await within(
-      released.catch(() => undefined),
-      RELEASE_WAIT_MS,
-    );
+    if (await releaseSlot(env, row)) await store.setAlarm(at + limits.retentionEventsMs);
     await pass("released", ctx);
     row.status = payload.outcome;
     row.sealedAt = at;

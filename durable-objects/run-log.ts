@@ -52,13 +52,21 @@ export interface LogHooks {
   onFailure(error: unknown): void;
 }
 
-/** Numbers to reserve beyond the last one of a flush that took in `taken` events. */
+/**
+ * Numbers to reserve beyond the last one of a flush: twice what comes in `flushMs` at the present rate, so that the next
+ * flush is due by its clock and not by the block running out. Grows by doubling at most.
+ */
 export function reservation(
-  taken: number,
-  { strict, reserveEvents }: Pick<LogOptions, "strict" | "reserveEvents">,
+  { taken, elapsedMs, before }: { taken: number; elapsedMs: number; before: number },
+  { strict, reserveEvents, flushMs }: Pick<LogOptions, "strict" | "reserveEvents" | "flushMs">,
 ): number {
-  return strict ? 0 : Math.min(MAX_RESERVE, Math.max(reserveEvents, 2 * taken));
+  if (strict) return 0;
+  const wanted = (2 * taken * flushMs) / Math.max(1, Math.min(elapsedMs, flushMs));
+  return Math.min(MAX_RESERVE, Math.max(reserveEvents, Math.min(Math.ceil(wanted), 2 * before)));
 }
+
+/** The reservation of a run that starts or was recovered. */
+export const firstReservation = ({ strict, reserveEvents }: LogOptions): number => (strict ? 0 : reserveEvents);
 
 /** What a reader may only see once it is stored: it cannot be taken back by a crash. */
 function isFlushFirst(event: LogEvent): boolean {
@@ -86,6 +94,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   let wake = Promise.withResolvers<void>();
   let wakeTimer: Timer | undefined;
   let lastWake = 0;
+  let lastFlush = Date.now();
 
   const wakeNow = (): void => {
     if (wakeTimer !== undefined) clearTimeout(wakeTimer);
@@ -126,7 +135,10 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     unflushed = [];
     unflushedUnits = 0;
     const last = entries.at(-1)?.sequence ?? durableTo;
-    const reserved = last + reservation(entries.length, options);
+    const flushedAt = Date.now();
+    const taken = { taken: entries.length, elapsedMs: flushedAt - lastFlush, before: reservedTo - reservedFrom };
+    lastFlush = flushedAt;
+    const reserved = last + reservation(taken, options);
     if (terminal === undefined) store.flush(entries, reserved);
     else store.seal(entries, terminal.payload.outcome, terminal.at);
     return reserved;

@@ -5,9 +5,9 @@ import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStateView } from "../schemas/run.ts";
 import { transition } from "../src/run/machine.ts";
 import { pass } from "./gate.ts";
-import { confirm, logOptions, openRun, type OpenRun } from "./open-run.ts";
+import { confirm, logOptions, openRun, releaseSlot, type OpenRun } from "./open-run.ts";
 import { acceptedState, foldLog } from "./run-fold.ts";
-import { reservation } from "./run-log.ts";
+import { firstReservation } from "./run-log.ts";
 import { runLogStore } from "./run-log-store.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 import { handleOf } from "./run-view.ts";
@@ -89,14 +89,16 @@ export class RunObject extends DurableObject<Env> {
       else await this.#store.setAlarm(Math.min(now + LIVE_ALARM_MS, deadline));
       return;
     }
-    const { retentionEventsMs, retentionOutcomeMs } = row.plan.limits;
-    if (now >= row.sealedAt + retentionOutcomeMs) return this.#wipe();
-    if (now >= row.sealedAt + retentionEventsMs && !row.swept) {
+    const [sweepAt, wipeAt] = retentionTimes(row);
+    if (now >= wipeAt) return this.#wipe();
+    // Too early for retention: the live run's alarm, left standing by an end that was cut short.
+    if (now < sweepAt) await releaseSlot(this.env, row);
+    else if (!row.swept) {
       this.#store.sweepEvents();
       row.swept = true;
       run.discard();
     }
-    await this.#store.setAlarm(row.sealedAt + (row.swept ? retentionOutcomeMs : retentionEventsMs));
+    await this.#store.setAlarm(row.swept ? wipeAt : sweepAt);
   }
 
   /** A run found live is recovered, a finished one is only opened. */
@@ -107,6 +109,9 @@ export class RunObject extends DurableObject<Env> {
     const { ctx, env } = this;
     const { state } = foldLog(row, this.#store, row.terminal - 1);
     const marks = this.#store.marks();
+    // The object may have died between the seal and the release: then the alarm is still that of the live run.
+    const alarm = await ctx.storage.getAlarm();
+    if (alarm === null || !retentionTimes(row).includes(alarm)) await releaseSlot(env, row);
     this.#run = openRun({ ctx, env, store: this.#store, row, state, marks, request: undefined });
   }
 
@@ -132,7 +137,7 @@ export class RunObject extends DurableObject<Env> {
     };
     const first = transition(acceptedState(row), { type: "start", at: startedAt });
     const durableTo = first.state.nextSequence - 1;
-    const marks = { durableTo, reservedTo: durableTo + reservation(0, logOptions(row)) };
+    const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
     this.#store.accept(plan, startedAt, first.events.map(entryOf), marks.reservedTo);
     await this.#store.setAlarm(Math.min(startedAt + LIVE_ALARM_MS, deadline));
     await confirm(ctx, "accept");
@@ -161,7 +166,7 @@ export class RunObject extends DurableObject<Env> {
     }
     row.recoveries++;
     const durableTo = step.state.nextSequence - 1;
-    const marks = { durableTo, reservedTo: durableTo + reservation(0, logOptions(row)) };
+    const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
     store.recover(step.events.map(entryOf), marks.reservedTo, row.recoveries);
     await store.setAlarm(Math.min(at + LIVE_ALARM_MS, row.startedAt + row.plan.totalMs));
     await confirm(ctx, "recover");
@@ -179,6 +184,12 @@ export class RunObject extends DurableObject<Env> {
     await this.ctx.storage.deleteAll();
     this.#store = runLogStore(this.ctx.storage);
   }
+}
+
+/** When a finished run's events go, and when the rest. Unix epoch, milliseconds. */
+function retentionTimes({ sealedAt = 0, plan }: RunRow): [sweepAt: number, wipeAt: number] {
+  const { retentionEventsMs, retentionOutcomeMs } = plan.limits;
+  return [sealedAt + retentionEventsMs, sealedAt + retentionOutcomeMs];
 }
 
 /** A start under a name that is taken: the same run, or a conflict. */

@@ -135,12 +135,26 @@ describe("run log", () => {
       log.append([delta(31, "x")]);
       await Promise.resolve();
       expect(flushes()).toBe(1);
-      expect(store.marks()).toEqual({ durableTo: 31, reservedTo: 31 + 64 });
-      log.append(Array.from({ length: 300 }, (_, index) => delta(32 + index, "x")));
-      await log.settled();
-      expect(store.marks()).toEqual({ durableTo: 331, reservedTo: 331 + 600 });
-      expect(reservation(100_000, { strict: false, reserveEvents: 64 })).toBe(4096);
+      expect(store.marks()).toEqual({ durableTo: 31, reservedTo: 31 + 128 });
+      // A flood: the block doubles, however much comes.
+      for (const block of [256, 512, 1024, 2048, 4096, 4096]) {
+        const { durableTo, reservedTo } = store.marks();
+        log.append(Array.from({ length: reservedTo - durableTo }, (_, index) => delta(durableTo + 1 + index, "x")));
+        await log.settled();
+        expect(store.marks()).toEqual({ durableTo: reservedTo, reservedTo: reservedTo + block });
+      }
     }));
+
+  it("R-DUR-3 reserves for twice the events of one flushMs at the present rate", () => {
+    const options = { strict: false, reserveEvents: 64, flushMs: 300 };
+    expect(reservation({ taken: 15, elapsedMs: 300, before: 64 }, options)).toBe(64);
+    expect(reservation({ taken: 60, elapsedMs: 300, before: 64 }, options)).toBe(120);
+    expect(reservation({ taken: 50, elapsedMs: 150, before: 4096 }, options)).toBe(200);
+    expect(reservation({ taken: 50, elapsedMs: 9000, before: 4096 }, options)).toBe(100);
+    expect(reservation({ taken: 100, elapsedMs: 0, before: 64 }, options)).toBe(128);
+    expect(reservation({ taken: 100_000, elapsedMs: 1, before: 4096 }, options)).toBe(4096);
+    expect(reservation({ taken: 1000, elapsedMs: 1, before: 4096 }, { ...options, strict: true })).toBe(0);
+  });
 
   it("R-DUR-3 flushes at 32 KB without waiting for the clock", () =>
     withLog(async ({ open, flushes }) => {
@@ -205,7 +219,7 @@ describe("run log", () => {
       }
       log.append([terminal(sequence++, "")]);
       await log.settled();
-      for (let after = -1; after < sequence; after++) {
+      for (let after = -1; after < sequence; after += 7) {
         const suffix = Array.from({ length: sequence - 1 - after }, (_, index) => after + 1 + index);
         expect(readAll((cursor) => log.page(cursor), after)).toEqual(suffix);
         expect(readAll((cursor) => store.read(cursor), after)).toEqual(suffix);
