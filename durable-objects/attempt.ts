@@ -5,6 +5,7 @@ import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import type { Adapter } from "../src/providers/provider.ts";
 import { attemptClock } from "./attempt-clock.ts";
+import { packetBatch } from "./packet-batch.ts";
 import type { Timer } from "./within.ts";
 
 /** UTF-16 units of one wire event. */
@@ -44,6 +45,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (ended) return;
     ended = true;
     clock.stop();
+    packets.stop();
     if (usageTimer !== undefined) clearTimeout(usageTimer);
     // Aborting covers the phase before headers, cancelling the reader the one after.
     abort.abort();
@@ -53,6 +55,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
   const fail = (failure: Failure): void => end([{ type: "verdict", verdict: "failed", failure }]);
 
   const clock = attemptClock(planned.clocks, now, (failureClass, floor) => {
+    packets.flush();
     // A refusal that stalls is still the refusal that its status says.
     fail(
       refusal?.() ?? {
@@ -75,6 +78,13 @@ export function startAttempt(options: AttemptOptions): Attempt {
       usageTimer = setTimeout(() => end(stage.end()), USAGE_WAIT_MS);
     }
   };
+
+  const broken = (): void => {
+    // The runtime's message may hold hosts and paths, and cannot tell causes apart: only the phase counts.
+    const failureClass = reader === undefined ? "connect" : "reset";
+    fail({ failureClass, message: clockMessages[failureClass] ?? "" });
+  };
+  const packets = packetBatch((bytes) => deliver(stage.feed(bytes)), now, broken);
 
   const run = async (): Promise<void> => {
     const { key } = options;
@@ -102,21 +112,22 @@ export function startAttempt(options: AttemptOptions): Attempt {
       await body.read();
       return fail(refusal());
     }
-    for (const bytes of start.bytes) deliver(stage.feed(bytes));
+    for (const bytes of start.bytes) packets.add(bytes);
     while (!ended && reader !== undefined) {
       const { done, value } = await reader.read();
       if (done) break;
       clock.bytes(value.byteLength);
-      deliver(stage.feed(value));
+      packets.add(value);
     }
+    packets.flush();
     if (!ended) end(stage.end());
   };
 
   const start = Promise.resolve().then(run);
   start.catch(() => {
-    // The runtime's message may hold hosts and paths, and cannot tell causes apart: only the phase counts.
-    const failureClass = reader === undefined ? "connect" : "reset";
-    fail({ failureClass, message: clockMessages[failureClass] ?? "" });
+    // What had arrived before the break was sent, and counts.
+    packets.flush();
+    broken();
   });
 
   return {
