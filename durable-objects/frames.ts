@@ -9,11 +9,14 @@ export interface Frames {
 
 export function frames(runId: string): Frames {
   const encoder = new TextEncoder();
+  const encoders = new Map<Dialect, (entry: LogEntry) => string>();
   const kept = new Map<Dialect, { first: number; last: number; bytes: Uint8Array }>();
 
   const text: Frames["text"] = (dialect, entries) => {
+    const encode = encoders.get(dialect) ?? dialect.encoder(runId);
+    encoders.set(dialect, encode);
     let joined = "";
-    for (const entry of entries) joined += dialect.encode(runId, entry);
+    for (const entry of entries) joined += encode(entry);
     return joined;
   };
 

@@ -8,8 +8,8 @@ export interface Dialect {
   preamble: string;
   /** Sent while the reader waits; must read as nothing. */
   heartbeat: string;
-  /** The frames of one entry; empty when this client is not shown it. Only the last frame carries the id. */
-  encode(runId: string, entry: LogEntry): string;
+  /** Gives the frames of an entry; empty when this client is not shown it. Only the last frame carries the id. */
+  encoder(runId: string): (entry: LogEntry) => string;
   /** The frames that tell a reader of a fault of the server. They carry no id. */
   failure(error: IndeRunError): string;
 }

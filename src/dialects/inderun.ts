@@ -3,16 +3,21 @@ import type { LogEntry } from "../../schemas/event.ts";
 import { SSE_HEARTBEAT, sseFrame, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
 import type { Dialect } from "./dialect.ts";
 
-/** One StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
-export function streamEventJson(runId: string, { sequence, at, type, payload }: LogEntry): string {
-  return `{"schemaVersion":"1.0","runId":${JSON.stringify(runId)},"sequence":${sequence},"timestamp":${at},"type":${JSON.stringify(type)},"payload":${payload}}`;
+/** Gives one StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
+export function streamEventJson(runId: string): (entry: LogEntry) => string {
+  const run = `{"schemaVersion":"1.0","runId":${JSON.stringify(runId)},"sequence":`;
+  return ({ sequence, at, type, payload }) =>
+    `${run}${sequence},"timestamp":${at},"type":${JSON.stringify(type)},"payload":${payload}}`;
 }
 
 export const indeRunSse: Dialect = {
   contentType: "text/event-stream; charset=utf-8",
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
-  encode: (runId, entry) => sseFrame(entry.sequence, streamEventJson(runId, entry)),
+  encoder(runId) {
+    const json = streamEventJson(runId);
+    return (entry) => sseFrame(entry.sequence, json(entry));
+  },
   failure: (error) => sseNamedFrame("error", JSON.stringify(error)),
 };
 
@@ -21,6 +26,9 @@ export const indeRunNdjson: Dialect = {
   preamble: "",
   // JSON readers skip white space; without a line end it is no line of its own.
   heartbeat: " ",
-  encode: (runId, entry) => `${streamEventJson(runId, entry)}\n`,
+  encoder(runId) {
+    const json = streamEventJson(runId);
+    return (entry) => `${json(entry)}\n`;
+  },
   failure: (error) => `${JSON.stringify(error)}\n`,
 };

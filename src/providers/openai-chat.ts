@@ -3,6 +3,7 @@ import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { errorEventFacts, errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
@@ -31,6 +32,7 @@ const stopReasons: Record<string, StopReason> = {
 export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const frames = sseReader(maxEvent);
   const calls = toolCallCollector();
+  const template = jsonTemplate("content");
   let finish: StopReason | "unknown" | undefined;
   let refused = false;
   let streamed = false;
@@ -115,6 +117,12 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const frame = (events: ProviderEvent[], item: SseItem): void => {
     if ("tooLarge" in item) return fail(events, "malformed", "A wire event is larger than the limit.");
     const payload = item.data.trim();
+    const token = item.event === undefined ? template.match(payload) : undefined;
+    if (token !== undefined) {
+      events.push({ type: "text", text: token });
+      return;
+    }
+    const before = events.length;
     const parsed = parseJson(payload);
     if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
       const failure = inBandFailure(errorEventFacts(asRecord(parsed?.value)));
@@ -142,6 +150,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       const record = asRecord(entry);
       if (record !== undefined && (asCount(record["index"]) ?? 0) === 0 && !done) choice(events, record);
     }
+    const only = events.length === before + 1 ? events.at(-1) : undefined;
+    if (only?.type === "text" && item.event === undefined) template.learn(payload, only.text);
   };
 
   const read = (items: readonly SseItem[]): ProviderEvent[] => {

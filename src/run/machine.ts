@@ -15,7 +15,7 @@ import {
   failedOutcome,
 } from "./outcome.ts";
 import { fitOutput } from "./output-limit.ts";
-import { evolve, liveAttempt, type RunState } from "./state.ts";
+import { evolve, evolveTexts, liveAttempt, type RunState } from "./state.ts";
 import { stableMessages, type Telemetry } from "./telemetry.ts";
 
 /** What happens to a run. `at` is Unix epoch milliseconds. */
@@ -55,10 +55,13 @@ export function transition(state: RunState, input: Input): Step {
       start(step, input.at);
       break;
     case "provider":
-      for (const event of input.events) {
+      for (let index = 0; index < input.events.length;) {
         // A sealed run, or one that went on to another attempt, drops what comes late.
         if (step.state.phase === "sealed" || liveAttempt(step.state)?.attempt !== input.attempt) break;
-        provider(step, event, input.at);
+        const texts = textsFrom(step.state, input.events, index);
+        if (texts.length > 1) logTexts(step, texts, input.at);
+        else provider(step, input.events[index], input.at);
+        index += Math.max(1, texts.length);
       }
       break;
     case "cancel":
@@ -145,7 +148,36 @@ function retract(step: Step, at: number): void {
   emit(step, at, { type: "content_snapshot", payload: { text: step.state.stepText, reasoning: "" } });
 }
 
-function provider(step: Step, event: ProviderEvent, at: number): void {
+/** The texts from `index` on that need no decision: the attempt is committed, and they fit whatever they hold. */
+function textsFrom(state: RunState, events: readonly ProviderEvent[], index: number): string[] {
+  const texts: string[] = [];
+  if (liveAttempt(state)?.status !== "committed") return texts;
+  let room = state.charter.maxOutputBytes - state.outputBytes;
+  for (let next = index; next < events.length; next++) {
+    const event = events[next];
+    if (event?.type !== "text") break;
+    room -= event.text.length * 3;
+    if (room < 0) break;
+    texts.push(event.text);
+  }
+  return texts;
+}
+
+function logTexts(step: Step, texts: readonly string[], at: number): void {
+  const { nextSequence, lastAt } = step.state;
+  const time = Math.max(at, lastAt);
+  const events = texts.map((text, index) => ({
+    type: "content_delta" as const,
+    payload: { text },
+    sequence: nextSequence + index,
+    at: time,
+  }));
+  for (const event of events) step.events.push(event);
+  step.state = evolveTexts(step.state, events);
+}
+
+function provider(step: Step, event: ProviderEvent | undefined, at: number): void {
+  if (event === undefined) return;
   switch (event.type) {
     case "text":
     case "snapshot":

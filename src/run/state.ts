@@ -151,6 +151,21 @@ export function evolve(state: RunState, event: LogEvent): RunState {
   return next;
 }
 
+/** The same as `evolve` for each of them: a flood of tokens copies the state once, not once per token. */
+export function evolveTexts(
+  state: RunState,
+  events: readonly Extract<LogEvent, { type: "content_delta" }>[],
+): RunState {
+  const next: RunState = { ...state, phase: "running" };
+  for (const { sequence, at, payload } of events) {
+    next.nextSequence = sequence + 1;
+    next.lastAt = at;
+    next.text += payload.text;
+    next.outputBytes += utf8Length(payload.text);
+  }
+  return next;
+}
+
 function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number): void {
   const { attempt, step = 0, targetId, phase, errorClass, failureClass, httpStatus, providerCode } = payload;
   const { retryAfterMs } = payload;

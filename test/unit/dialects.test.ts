@@ -46,12 +46,12 @@ const entries = fc.record({
 });
 
 test("R-READ-1 an SSE frame is one id line and one data line", () => {
-  expect(sse.encode("run_1", entry)).toBe(`id: 7\ndata: ${json}\n\n`);
+  expect(sse.encoder("run_1")(entry)).toBe(`id: 7\ndata: ${json}\n\n`);
   expect(sse.contentType).toBe("text/event-stream; charset=utf-8");
 });
 
 test("R-READ-4 an NDJSON frame is one line", () => {
-  expect(ndjson.encode("run_1", entry)).toBe(`${json}\n`);
+  expect(ndjson.encoder("run_1")(entry)).toBe(`${json}\n`);
   expect(ndjson.contentType).toBe("application/x-ndjson");
 });
 
@@ -63,9 +63,9 @@ test("R-READ-8 the preamble is a retry line without a blank line; heartbeats rea
     " ",
   ]);
   const reader = sseReader(1000);
-  const wire = sse.preamble + sse.heartbeat + sse.encode("r", entry) + sse.heartbeat + sse.encode("r", entry);
+  const wire = sse.preamble + sse.heartbeat + sse.encoder("r")(entry) + sse.heartbeat + sse.encoder("r")(entry);
   expect(reader.feed(toBytes(wire))).toHaveLength(2);
-  for (const line of (ndjson.heartbeat + ndjson.encode("r", entry)).trimEnd().split("\n")) {
+  for (const line of (ndjson.heartbeat + ndjson.encoder("r")(entry)).trimEnd().split("\n")) {
     expect(JSON.parse(line)).toMatchObject({ sequence: 7 });
   }
 });
@@ -75,7 +75,7 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
   test("its payload goes out byte for byte, and no CR or LF stands inside a data line", () => {
     fc.assert(
       fc.property(hostile, entries, (runId, logged) => {
-        const text = streamEventJson(runId, logged);
+        const text = streamEventJson(runId)(logged);
         expect(text).not.toMatch(/[\r\n]/);
         expect(text.endsWith(`"payload":${logged.payload}}`)).toBe(true);
         const { sequence, at, type, payload } = logged;
@@ -87,8 +87,8 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
           type,
           payload: JSON.parse(payload),
         });
-        expect(sse.encode(runId, logged)).toBe(`id: ${sequence}\ndata: ${text}\n\n`);
-        expect(ndjson.encode(runId, logged)).toBe(`${text}\n`);
+        expect(sse.encoder(runId)(logged)).toBe(`id: ${sequence}\ndata: ${text}\n\n`);
+        expect(ndjson.encoder(runId)(logged)).toBe(`${text}\n`);
       }),
       { numRuns: 1000 },
     );
@@ -98,9 +98,9 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
     fc.assert(
       fc.property(fc.array(entries, { maxLength: 8 }), (log) => {
         const reader = sseReader(10_000_000);
-        const wire = sse.preamble + log.map((logged) => sse.heartbeat + sse.encode("run", logged)).join("");
+        const wire = sse.preamble + log.map((logged) => sse.heartbeat + sse.encoder("run")(logged)).join("");
         expect([...reader.feed(toBytes(wire)), ...reader.end()]).toEqual(
-          log.map((logged) => ({ id: String(logged.sequence), data: streamEventJson("run", logged) })),
+          log.map((logged) => ({ id: String(logged.sequence), data: streamEventJson("run")(logged) })),
         );
       }),
       { numRuns: 500 },
@@ -111,8 +111,8 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
     fc.assert(
       fc.property(fc.array(entries, { maxLength: 8 }), fc.nat({ max: 8 }), (log, after) => {
         for (const dialect of [sse, ndjson]) {
-          const frames = log.map((logged) => dialect.encode("run", logged));
-          expect(log.slice(after).map((logged) => dialect.encode("run", logged))).toEqual(frames.slice(after));
+          const frames = log.map((logged) => dialect.encoder("run")(logged));
+          expect(log.slice(after).map((logged) => dialect.encoder("run")(logged))).toEqual(frames.slice(after));
         }
       }),
       { numRuns: 100 },

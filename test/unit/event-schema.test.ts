@@ -12,7 +12,7 @@ import { sampleRuns } from "./scenarios/samples.ts";
 const wire = sampleRuns.flatMap(({ name, run }) =>
   run.events.map((event): [string, unknown] => {
     const { sequence, at, type, payload } = event;
-    const text = streamEventJson("run-1", { sequence, at, type, payload: JSON.stringify(payload) });
+    const text = streamEventJson("run-1")({ sequence, at, type, payload: JSON.stringify(payload) });
     return [`${name} ${sequence} ${type}`, JSON.parse(text)];
   }),
 );
