@@ -13,7 +13,7 @@ const ROW_UNITS = 500_000;
 /** UTF-16 units of payload after which a segment is closed. */
 const SEGMENT_UNITS = 32_768;
 /** Entries after which a segment is closed: what one page of a replay holds at most. */
-const SEGMENT_ENTRIES = 4096;
+const SEGMENT_ENTRIES = 2048;
 const FORMAT = 1;
 
 export function runLogStore(storage: DurableObjectStorage): RunLogStore {

@@ -27,15 +27,9 @@ export function entryOf(event: LogEvent): LogEntry {
   if (event.type !== "content_delta" && event.type !== "reasoning_delta") {
     return { sequence, at, type, payload: JSON.stringify(event.payload) };
   }
-  const { text, ...more } = event.payload;
-  const bare = Object.keys(more).length === 0;
-  return {
-    sequence,
-    at,
-    type,
-    payload: bare ? textPayload(text) : JSON.stringify(event.payload),
-    ...(bare && { text }),
-  };
+  const { text } = event.payload;
+  if (Object.keys(event.payload).length > 1) return { sequence, at, type, payload: JSON.stringify(event.payload) };
+  return { sequence, at, type, payload: textPayload(text), text };
 }
 
 /**

@@ -255,7 +255,7 @@ describe("run log", () => {
       await log.settled();
       let next = 0;
       for (let page = entries(store.read(-1)); page.length > 0; page = entries(store.read(next - 1))) {
-        expect(page.length).toBeLessThanOrEqual(4096);
+        expect(page.length).toBeLessThanOrEqual(2048);
         for (const { sequence, payload } of page.slice(0, -1)) {
           if (sequence !== next || payload !== `{"text":"${next} "}`) throw new Error(`wrong entry at ${next}`);
           next++;
