@@ -33,7 +33,7 @@ export interface OpenRun {
   /** Resolves when everything decided so far is visible. */
   settled(): Promise<void>;
   attach(query: AttachQuery): Response | Refusal;
-  /** The terminal payload's JSON text once readers may see it; until then the handle. Waits at most `waitMs`. */
+  /** The outcome once readers may see it; until then the handle. Waits at most `waitMs` milliseconds. */
   outcome(waitMs: number): Promise<OutcomeAnswer>;
   view(): RunStateView;
   /** The events are swept or forgotten: every reader's stream ends. */
@@ -159,7 +159,11 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
 
   function viewerLeft(): void {
     viewers--;
-    if (viewers > 0 || state.phase === "sealed" || policies.onDisconnect === "continue") return;
+    if (viewers === 0) armGrace();
+  }
+
+  function armGrace(): void {
+    if (state.phase === "sealed" || policies.onDisconnect === "continue") return;
     graceTimer = setTimeout(() => {
       if (viewers === 0) apply({ type: "cancel", at: Date.now(), reason: "disconnected" });
     }, limits.disconnectGraceMs);
@@ -181,6 +185,8 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   if (row.terminal === undefined) {
     const left = Math.max(0, row.startedAt + totalMs - Date.now());
     totalTimer = setTimeout(() => apply({ type: "deadline", at: Date.now() }), left);
+    // Readers that a restart has cut off have the same time to come back as any that left.
+    if (row.attached) armGrace();
   }
 
   return {
@@ -201,6 +207,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       if (log.sealed && position.cursor === log.visibleTo) return new Response(null, { status: 204 });
       const dialect = dialects[query.dialect][query.framing];
       viewers++;
+      if (policies.onDisconnect === "cancel" && !row.attached) {
+        store.markAttached();
+        row.attached = true;
+      }
       if (graceTimer !== undefined) clearTimeout(graceTimer);
       const stream = viewerStream({
         log,
@@ -219,7 +229,8 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       // From storage: the terminal outlives the log of a swept run.
       const page = row.terminal === undefined || !log.sealed ? undefined : store.read(row.terminal - 1);
       const terminal = page !== undefined && "entries" in page ? page.entries[0] : undefined;
-      return terminal === undefined ? { running: handleOf(row) } : { outcome: terminal.payload };
+      if (terminal === undefined) return { running: handleOf(row) };
+      return new Response(terminal.payload, { headers: { "content-type": "application/json" } });
     },
     view: () => stateOf(row, state, log.visibleTo, store.cost()),
     discard() {

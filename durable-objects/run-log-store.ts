@@ -95,6 +95,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         terminal: row["terminal"] === null ? undefined : Number(row["terminal"]),
         swept: row["swept"] === 1,
         recoveries: Number(row["recoveries"]),
+        attached: row["attached"] === 1,
       };
     },
     request() {
@@ -113,15 +114,15 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         query(
           `CREATE TABLE run (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, plan TEXT NOT NULL, request TEXT,
            status TEXT NOT NULL, started_at INTEGER NOT NULL, sealed_at INTEGER, terminal INTEGER,
-           swept INTEGER NOT NULL, recoveries INTEGER NOT NULL, rows_written INTEGER, rows_read INTEGER)`,
+           swept INTEGER NOT NULL, recoveries INTEGER NOT NULL, attached INTEGER NOT NULL, rows_written INTEGER, rows_read INTEGER)`,
         );
         query(
           `CREATE TABLE segment (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, reserved INTEGER NOT NULL,
            written INTEGER NOT NULL, body TEXT NOT NULL)`,
         );
         query(
-          `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries)
-           VALUES (0, ?, ?, ?, 'running', ?, 0, 0)`,
+          `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries, attached)
+           VALUES (0, ?, ?, ?, 'running', ?, 0, 0, 0)`,
           FORMAT,
           JSON.stringify(kept),
           JSON.stringify(request),
@@ -165,6 +166,9 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       const entries = decodeSegment(body.map((part) => textOf(part["body"])).join(""), row.base / PARTS);
       if (entries?.at(-1)?.sequence !== row.last) return { damagedTo: row.last };
       return { entries: entries.filter(({ sequence }) => sequence > after) };
+    },
+    markAttached() {
+      query("UPDATE run SET attached = 1 WHERE id = 0");
     },
     sweepEvents() {
       storage.transactionSync(() => {

@@ -134,6 +134,7 @@ export class RunObject extends DurableObject<Env> {
       terminal: undefined,
       swept: false,
       recoveries: 0,
+      attached: false,
     };
     const first = transition(acceptedState(row), { type: "start", at: startedAt });
     const durableTo = first.state.nextSequence - 1;

@@ -13,6 +13,8 @@ export interface RunRow {
   /** Events older than the terminal are gone. */
   swept: boolean;
   recoveries: number;
+  /** Some reader has attached; kept only where leaving means cancelling. */
+  attached: boolean;
 }
 
 /** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
@@ -39,6 +41,7 @@ export interface RunLogStore {
   seal(entries: readonly LogEntry[], status: RunStatus, at: number): void;
   /** Entries after `after`, from one segment; none when there are none. */
   read(after: number): Page;
+  markAttached(): void;
   /** Deletes all entries but the terminal. */
   sweepEvents(): void;
   /** Unix epoch, milliseconds. Billed as one row. */

@@ -24,5 +24,8 @@ export type StartAnswer =
   | { started: false; refused: "conflict"; field: "requestId" | "Idempotency-Key" | "body" }
   | { started: false; refused: "too_many_runs" };
 
-/** `outcome` is the terminal payload's JSON text, byte for byte. */
-export type OutcomeAnswer = { outcome: string } | { running: RunHandle } | { refused: "not_found" };
+/**
+ * A `Response` is the outcome: the terminal payload's JSON, byte for byte. As a body it may be larger than the 32 MiB that
+ * a value may have on its way between objects.
+ */
+export type OutcomeAnswer = Response | { running: RunHandle } | { refused: "not_found" };

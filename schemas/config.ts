@@ -26,11 +26,13 @@ const targetClocksSchema = objectOnly(
 export const targetSchema = v.strictObject({
   id,
   adapter: adapterIdSchema,
-  baseUrl: v.optional(v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^?#]*$/))),
+  baseUrl: v.optional(v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^?#@]*$/))),
   model: v.optional(v.pipe(v.string(), v.minLength(1))),
   /** Name of the secret that holds the key; without it no key is sent. */
   keyVar: v.optional(v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]*$/))),
-  headers: v.optional(objectOnly(v.record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9-]+$/)), v.string()))),
+  headers: v.optional(
+    objectOnly(v.record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9-]+$/)), v.pipe(v.string(), v.regex(/^[\x20-\x7e]*$/)))),
+  ),
   query: v.optional(objectOnly(v.record(v.string(), v.string()))),
   locality: v.optional(localitySchema),
   clocks: v.optional(targetClocksSchema),

@@ -41,8 +41,8 @@ export const errorClassSchema = v.picklist([
 export type ErrorClass = v.InferOutput<typeof errorClassSchema>;
 
 /**
- * One attempt's failure. `message` is our own text, never the provider's; `providerCode` is a short machine word
- * (letters, digits, `_.-`, at most 64), kept because it names the cause without quoting a prompt.
+ * One attempt's failure. `message` is our own text, never the provider's; `providerCode` is the provider's word for the
+ * cause, if it is one we know.
  */
 export const failureSchema = v.object({
   failureClass: failureClassSchema,

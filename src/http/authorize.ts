@@ -4,7 +4,7 @@ import type { TicketScope } from "../../schemas/run.ts";
 import { isSecretKey } from "../run/secret-keys.ts";
 import { toHex } from "../wire/hex.ts";
 import { parseJson } from "../wire/json.ts";
-import { fieldProblem, found, refused, type Result } from "./problem.ts";
+import { fieldProblem, found, refused, type Problem, type Result } from "./problem.ts";
 import { openTicket, ticketSecret } from "./tickets.ts";
 
 const OPEN_TENANT = "local";
@@ -27,6 +27,7 @@ export async function authorize(request: Request, env: Env, access: Access = {})
       );
     }
   }
+  if (env.API_KEYS === undefined && !isLocal(url)) return refused(localOnly);
   const header = request.headers.get("authorization");
   const ticket = url.searchParams.get("ticket");
   if (header === null && ticket !== null && access.ticket !== undefined) {
@@ -35,17 +36,16 @@ export async function authorize(request: Request, env: Env, access: Access = {})
     const claim = await openTicket(secret.value, ticket, { ...access.ticket, now: Date.now() });
     return claim.ok ? found(claim.value.tenant) : claim;
   }
-  if (env.API_KEYS === undefined) return openMode(url);
+  if (env.API_KEYS === undefined) return found(OPEN_TENANT);
   return byKey(header, env.API_KEYS);
 }
 
-function openMode(url: URL): Result<string> {
-  if (["localhost", "127.0.0.1", "[::1]"].includes(url.hostname)) return found(OPEN_TENANT);
-  return refused({
-    code: "forbidden",
-    message: "Without the secret API_KEYS this server answers on localhost only.",
-  });
-}
+const isLocal = ({ hostname }: URL): boolean => ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+
+const localOnly: Problem = {
+  code: "forbidden",
+  message: "Without the secret API_KEYS this server answers on localhost only.",
+};
 
 async function byKey(header: string | null, keys: string): Promise<Result<string>> {
   const parsed = v.safeParse(keysSchema, parseJson(keys)?.value);

@@ -12,7 +12,8 @@ export async function readJson(request: Request, limit: number): Promise<Result<
   if (request.body === null || declared === 0) return found(undefined);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== "application/json") {
-    await request.body.cancel();
+    // Read to its end: a client that is still sending would not see the answer.
+    await readBytes(request.body, 0);
     return refused({
       code: "unsupported_media_type",
       message: "The body must be application/json.",

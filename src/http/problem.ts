@@ -51,20 +51,27 @@ const wire: Record<ProblemCode, { status: number; errorClass: ErrorClass; retrya
   unavailable: { status: 503, errorClass: "Unavailable", retryable: true },
 };
 
+/** UTF-16 units of a message, and of a path: a field's name is the request's, and may be as long as the request. */
+const MAX_TEXT = 512;
+
+const clipped = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
+
 export function problemBody(problem: Problem): IndeRunError {
   const { errorClass, retryable } = wire[problem.code];
   const { issues, runId, retryAfterMs } = problem;
   return {
     schemaVersion: "1.0",
     errorClass: problem.errorClass ?? errorClass,
-    message: problem.message,
+    message: clipped(problem.message),
     ...(runId !== undefined && { runId }),
     ...(retryable !== undefined && { retryable }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(problem.code !== "bug" && {
       details: {
         code: problem.code,
-        ...(issues !== undefined && { validationIssues: issues }),
+        ...(issues !== undefined && {
+          validationIssues: issues.map((issue) => ({ ...issue, path: clipped(issue.path) })),
+        }),
         ...problem.details,
       },
     }),

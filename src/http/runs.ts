@@ -207,11 +207,12 @@ function refuseCursor(problem: Problem, framing: Framing | undefined): Response 
 }
 
 function outcomeResponse(answer: OutcomeAnswer, headers: Record<string, string> = {}): Response {
-  if ("refused" in answer) return problemResponse(noSuchRun());
-  if ("running" in answer) return handleResponse(answer.running, headers);
-  return new Response(answer.outcome, {
-    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
-  });
+  if (answer instanceof Response) {
+    return new Response(answer.body, {
+      headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+    });
+  }
+  return "refused" in answer ? problemResponse(noSuchRun()) : handleResponse(answer.running, headers);
 }
 
 function handleResponse(handle: RunHandle, headers: Record<string, string>): Response {

@@ -2,7 +2,7 @@
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
-import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
@@ -90,6 +90,10 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     end(events, { type: "verdict", verdict: "complete", ...(word !== "unknown" && { stopReason: word }) });
   };
 
+  const bound = (events: ProviderEvent[]): void => {
+    if (calls.excessive) fail(events, "malformed", "A tool call is larger than the limit.");
+  };
+
   const message = (events: ProviderEvent[], event: JsonRecord, name: string | undefined): void => {
     const index = asCount(event["index"]) ?? 0;
     // Gateways report errors in OpenAI's way too, without a type.
@@ -104,15 +108,17 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
           return fail(events, "protocol", "A second message began in one body.");
         if (messageId !== undefined) return;
         messageId = id;
-        const model = asText(started?.["model"]);
+        const model = asName(started?.["model"]);
         if (model !== undefined) events.push({ type: "model", model });
         count(events, started?.["usage"]);
         return;
       }
       case "content_block_start":
-        return blockStart(events, index, asRecord(event["content_block"]) ?? {});
+        blockStart(events, index, asRecord(event["content_block"]) ?? {});
+        return bound(events);
       case "content_block_delta":
-        return blockDelta(events, index, asRecord(event["delta"]) ?? {});
+        blockDelta(events, index, asRecord(event["delta"]) ?? {});
+        return bound(events);
       case "message_delta": {
         const reason = asText(asRecord(event["delta"])?.["stop_reason"]);
         if (reason !== undefined) {

@@ -168,7 +168,7 @@ const texts: Partial<Record<FailureClass, string>> = {
 };
 
 function describe(failureClass: FailureClass, status: number | undefined, facts: ErrorFacts | undefined): Failure {
-  const providerCode = [facts?.code, facts?.type].find(isMachineWord);
+  const providerCode = [facts?.code, facts?.type].find(isKnownWord);
   const text = texts[failureClass] ?? "The provider failed";
   return {
     failureClass,
@@ -178,10 +178,44 @@ function describe(failureClass: FailureClass, status: number | undefined, facts:
   };
 }
 
-/** Short, without spaces and with few digits: a code, not a sentence that could quote the prompt, nor a key. */
-function isMachineWord(word: unknown): word is string {
-  if (typeof word !== "string" || !/^[a-z][a-z0-9_.-]{0,63}$/i.test(word)) return false;
-  return !/^sk-/i.test(word) && word.replaceAll(/\D/g, "").length <= 5;
+/** Documented words that name a cause and class nothing. */
+const furtherWords = new Set([
+  "bad_request",
+  "badrequesterror",
+  "capacity",
+  "conflict",
+  "deploymentnotfound",
+  "exceeded_limit",
+  "failed_generation",
+  "forbidden",
+  "gateway_timeout",
+  "invalid_argument",
+  "invalid_request",
+  "invalid_value",
+  "json_validate_failed",
+  "missing_required_parameter",
+  "not_found",
+  "permission_denied",
+  "resource_exhausted",
+  "string_above_max_length",
+  "tool_use_failed",
+  "timeout",
+  "unauthenticated",
+  "unauthorized",
+  "unavailable",
+  "unknown_parameter",
+  "unprocessable_entity",
+  "unsupported_country_region_territory",
+  "unsupported_model",
+  "unsupported_parameter",
+  "unsupported_value",
+]);
+
+/** Only words we know: a provider may put anything there, the key or the prompt included. */
+function isKnownWord(word: unknown): word is string {
+  if (typeof word !== "string") return false;
+  const lower = word.toLowerCase();
+  return Object.hasOwn(byWord, lower) || furtherWords.has(lower);
 }
 
 /** `retry-after-ms`, or Retry-After in seconds or as a date. Milliseconds, at least 0, at most a day. */

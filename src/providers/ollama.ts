@@ -3,7 +3,7 @@ import type { Target } from "../../schemas/config.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
-import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { lineReader, type Line } from "../wire/line-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { headersOf, messagesOf, outputText, partsOf, textOf, unsentToolErrors, urlOf } from "./conversation.ts";
@@ -61,7 +61,7 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
       end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
       return "json";
     }
-    const named = asText(object["model"]);
+    const named = asName(object["model"]);
     if (named !== undefined && model === undefined) events.push({ type: "model", model: (model = named) });
     const message = asRecord(object["message"]);
     const thinking = asText(message?.["thinking"]);
@@ -80,7 +80,8 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
         }),
       );
     }
-    if (object["done"] === true) finish(events, object);
+    if (calls.excessive) fail(events, "A tool call is larger than the limit.");
+    else if (object["done"] === true) finish(events, object);
     return "json";
   };
 

@@ -2,7 +2,7 @@
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { Usage } from "../../schemas/usage.ts";
-import { asArray, asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
@@ -101,6 +101,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     if (old !== undefined) {
       events.push(...calls.add({ index: 0, name: asText(old["name"]), input: inputPiece(old["arguments"]) }));
     }
+    if (calls.excessive) return fail(events, "malformed", "A tool call is larger than the limit.");
     const reason = asText(entry["finish_reason"]);
     if (reason !== undefined) finished(events, reason);
   };
@@ -141,7 +142,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     if (facts !== undefined) {
       return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
     }
-    const named = asText(chunk["model"]);
+    const named = asName(chunk["model"]);
     if (named !== undefined && model === undefined) events.push({ type: "model", model: (model = named) });
     const usage = usageOf(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
     if (usage !== undefined) events.push({ type: "usage", usage });

@@ -3,6 +3,13 @@ import type { ProviderOutput } from "../../schemas/provider.ts";
 import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
 import { asRecord, parseJson } from "../wire/json.ts";
 
+/** Calls per answer. */
+const MAX_CALLS = 256;
+/** UTF-16 units of an id or a name. */
+const MAX_WORD = 256;
+/** UTF-16 units of input that is held without having been shown: input before its name, and whole inputs. */
+const MAX_HELD = 8_388_608;
+
 export interface ToolCallPiece {
   index?: number | undefined;
   id?: string | undefined;
@@ -31,11 +38,15 @@ export interface ToolCallCollector {
    */
   finish(cut: boolean): { calls: ProviderOutput[]; broken: boolean };
   readonly size: number;
+  /** Some limit was passed: nothing that would be collected from here on can be trusted to end. */
+  readonly excessive: boolean;
 }
 
 export function toolCallCollector(): ToolCallCollector {
   const calls: OpenCall[] = [];
   const shownIds = new Set<string>();
+  let held = 0;
+  let excessive = false;
 
   const showId = (call: OpenCall): string => {
     if (call.shownId !== undefined) return call.shownId;
@@ -50,6 +61,7 @@ export function toolCallCollector(): ToolCallCollector {
 
   return {
     add(piece) {
+      if (excessive) return [];
       const named = { ...piece, id: visible(piece.id), name: visible(piece.name) };
       let call = find(calls, named);
       if (call === undefined) {
@@ -66,6 +78,12 @@ export function toolCallCollector(): ToolCallCollector {
         };
         calls.push(call);
       }
+      if (call.name === "" && named.name === undefined)
+        held += typeof piece.input === "string" ? piece.input.length : 0;
+      if (typeof piece.input === "object") held += JSON.stringify(piece.input).length;
+      const longest = Math.max(named.id?.length ?? 0, named.name?.length ?? 0);
+      excessive = calls.length > MAX_CALLS || longest > MAX_WORD || held > MAX_HELD;
+      if (excessive) return [];
       const heldBack = call.name === "" ? call.text : "";
       call.id ??= named.id;
       if (call.name === "") call.name = named.name ?? "";
@@ -88,6 +106,9 @@ export function toolCallCollector(): ToolCallCollector {
     },
     get size() {
       return calls.length;
+    },
+    get excessive() {
+      return excessive;
     },
   };
 }

@@ -33,3 +33,9 @@ export function parseJson(text: string): { value: unknown } | undefined {
     return undefined;
   }
 }
+
+/** Long enough for any model's name. */
+const MAX_NAME = 256;
+
+/** A name, cut to 256 UTF-16 units: it is repeated in events and outcomes. */
+export const asName = (value: unknown): string | undefined => asText(value)?.slice(0, MAX_NAME);

@@ -110,7 +110,8 @@ function shownReasoning(events: readonly WireEvent[]): string {
   let reasoning = "";
   for (const { type, payload } of events) {
     if (type === "reasoning_delta") reasoning += String(payload["text"]);
-    if (type === "content_snapshot") reasoning = String(payload["reasoning"] ?? reasoning);
+    const restated = type === "content_snapshot" ? payload["reasoning"] : undefined;
+    if (typeof restated === "string") reasoning = restated;
   }
   return reasoning;
 }

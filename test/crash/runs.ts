@@ -9,16 +9,12 @@ import { OPENAI_STREAM_TYPE, openAiDelta } from "../support/provider-bytes/opena
 import { answerScript, streamScript } from "../support/provider-bytes/scripts.ts";
 import { anthropic, openAi, pathOf } from "../support/scripted-targets.ts";
 import type { Draw } from "./draws.ts";
+import type { Policies } from "./moments.ts";
 import { eventsIn, expectKept, expectRestated, expectUntouched, expectWhole, receivedIn } from "./promises.ts";
 import { trailOf } from "./trail.ts";
 import type { WorkerdServer } from "./workerd-server.ts";
 
 export const MAX_RECOVERIES = 3;
-
-export interface Policies {
-  onMidStreamFailure: "fail" | "retract";
-  durability: "standard" | "strict";
-}
 
 /** What a run's providers do. Travels in the prompt, so that one path can serve all runs. */
 interface Pace {
@@ -58,9 +54,14 @@ function withThought({ words }: Pace, thinking: string): string[] {
   return words % 2 === 0 ? [role, thinking, ...rest] : [role, ...rest];
 }
 
-function paced({ delayMs, firstMs }: Pace, events: readonly string[]): Script {
-  const [head, ...rest] = streamScript(OPENAI_STREAM_TYPE, events, { delayMs });
-  return head === undefined ? rest : [head, { step: "delay", ms: firstMs }, ...rest];
+/** By the clock, not by the sum of its pauses: a slow machine must not make runs so long that none survives. */
+function* paced({ delayMs, firstMs }: Pace, events: readonly string[]): Script {
+  const first = performance.now() + firstMs;
+  let sent = 0;
+  for (const step of streamScript(OPENAI_STREAM_TYPE, events)) {
+    if (step.step === "chunk") yield { step: "delay", ms: Math.max(0, first + delayMs * sent++ - performance.now()) };
+    yield step;
+  }
 }
 
 /** How a run went; the numbers are for the report, the texts for a later look. */
@@ -82,9 +83,9 @@ export async function liveThrough(
   policies: Policies,
   draw: Draw,
 ): Promise<Ended> {
-  const delayMs = draw(4, 12);
+  const delayMs = draw(2, 12);
   const pace: Pace = {
-    words: Math.ceil(draw(500, 3000) / delayMs),
+    words: Math.ceil(draw(500, 2500) / delayMs),
     delayMs,
     firstMs: draw(0, 400),
     busy: draw(0, 3) === 0 ? 1 : 0,

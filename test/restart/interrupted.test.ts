@@ -1,124 +1,122 @@
-// The whole server is killed in the middle of runs and started again on the same storage: what a reader had is still there
-// under the same numbers, the run ends once and says why, and nothing is asked of a provider twice.
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventsOf, post, shownText, startBody, type WireEvent } from "../support/api.ts";
-import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
-import { OPENAI_STREAM_TYPE, openAiDelta } from "../support/provider-bytes/openai-chat.ts";
-import { streamScript } from "../support/provider-bytes/scripts.ts";
-import { follow, isDelta, type RunReader } from "../support/run-reader.ts";
+// The whole server is killed in the middle of runs and started again on the same storage. Every run is recovered: what a
+// reader had is still there or voided by name, all readers end with the same text, and the run goes on as its policy says.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { draws } from "../crash/draws.ts";
+import { again, allPolicies, momentAfter, moments, type Moment, type Policies } from "../crash/moments.ts";
+import { eventsIn, expectKept, expectRestated, expectUntouched, expectWhole, receivedIn } from "../crash/promises.ts";
+import { startWorkerd } from "../crash/workerd-server.ts";
+import { post, shownText, startBody } from "../support/api.ts";
+import { startFaultProvider, type FaultProvider, type ProviderCall } from "../support/fault-provider/server.ts";
+import { startHoldfast } from "../support/holdfast-server.ts";
+import { follow, type RunReader } from "../support/run-reader.ts";
 import { anthropic, openAi, pathOf, scriptedConfig } from "../support/scripted-targets.ts";
 
+const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 1_000_000));
+const draw = draws(seed);
+const atRandom = (): Moment => momentAfter(draw(6, 400));
+
 let provider: FaultProvider;
-let server: Holdfast;
+let server: { origin: string; kill(): Promise<void>; start(): Promise<void>; stop(): Promise<void> };
+let answers: Moment["answers"];
+
+/** The run that a call belongs to travels in its prompt. */
+const callsOf = (name: string, target: "a" | "b"): ProviderCall[] =>
+  provider.calls(paths[target]).filter(({ body }) => body.includes(`"${promptOf(name)}"`));
+const promptOf = (name: string): string => `Prompt of ${name}.`;
+const paths = { a: pathOf(openAi), b: pathOf(anthropic, "b") };
 
 beforeAll(async () => {
   console.log(`random moments of this run: TEST_SEED=${seed}`);
   provider = await startFaultProvider();
-  // Two slots: runs that kept theirs over a restart would soon refuse all others.
-  const limits = { maxActiveRuns: 2, heartbeatMs: 300 };
-  server = await startHoldfast({ config: scriptedConfig(provider.origin, { limits }) });
+  for (const target of ["a", "b"] as const) {
+    provider.on(paths[target], ({ body, index }) => {
+      const name = /Prompt of ([^"]*)\./.exec(body)?.[1] ?? "";
+      return answers(target, callsOf(name, target).filter((call) => call.index < index).length);
+    });
+  }
 });
-afterAll(async () => {
-  await server.stop();
-  await provider.stop();
-});
+afterAll(() => provider.stop());
+
+/** One slot per policy: runs that kept theirs over a restart would refuse those of the next moment. */
+const config = (): unknown => scriptedConfig(provider.origin, { limits: { maxActiveRuns: 4, heartbeatMs: 300 } });
 
 const runs = () => `${server.origin}/v1/runs`;
-const path = pathOf(openAi);
-const words = Array.from({ length: 600 }, (_, index) => `${index}${index % 7 === 0 ? " 北京🙂" : ""} `);
-const streaming = (): Script => streamScript(OPENAI_STREAM_TYPE, openAi.whole(words), { delayMs: 3 });
-const toolPiece = openAiDelta({
-  tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "look", arguments: '{"at":' } }],
-});
 
-/** Reads until the connection breaks; the events that had arrived. */
-async function untilBroken(reader: RunReader): Promise<readonly WireEvent[]> {
-  await expect(reader.rest()).rejects.toThrow();
-  return reader.events;
-}
-
-/** What later restarts must not change, by URL: bytes of events and outcome, content of the state. */
-const settled = new Map<string, string>();
-async function settle(runId: string): Promise<void> {
-  for (const suffix of ["/events", "/outcome", ""]) {
-    const url = `${runs()}/${runId}${suffix}`;
-    settled.set(url, await (await fetch(url)).text());
-  }
-}
-async function expectUnchanged(): Promise<void> {
-  for (const [url, body] of settled) {
-    const now = await (await fetch(url)).text();
-    if (url.endsWith("/events") || url.endsWith("/outcome")) expect(now, url).toBe(body);
-    else expect(JSON.parse(now), url).toEqual(JSON.parse(body));
-  }
-}
-
-const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 1_000_000));
-/** The n-th of a seeded row of numbers from 1 to `limit`. */
-function drawn(n: number, limit: number): number {
-  const mixed = Math.imul(seed ^ Math.imul(n + 1, 0x9e3779b1), 0x85ebca6b);
-  return 1 + (((mixed ^ (mixed >>> 13)) >>> 0) % limit);
-}
-
-interface Moment {
+interface Life {
   name: string;
-  script(): Script;
-  /** Waits for the moment of the kill. */
-  wait(reader: RunReader): Promise<unknown>;
+  policy: Policies;
+  body: unknown;
+  key: Record<string, string>;
+  reader: RunReader;
 }
-const hasEvents = (count: number) => (reader: RunReader) => reader.until(({ sequence }) => sequence >= count);
-const moments: readonly Moment[] = [
-  {
-    name: "before the provider's headers",
-    script: () => [{ step: "hang" }],
-    wait: () => provider.waitForCall(path, provider.calls(path).length),
-  },
-  {
-    name: "at the first output",
-    script: () => streamScript(OPENAI_STREAM_TYPE, openAi.part([words[0] ?? ""]), { end: "hang" }),
-    wait: (reader) => reader.until(isDelta(words[0] ?? "")),
-  },
-  {
-    name: "in the middle of a tool call",
-    script: () => streamScript(OPENAI_STREAM_TYPE, [...openAi.part(["I look. "]), toolPiece], { end: "hang" }),
-    wait: (reader) => reader.until(({ type }) => type === "tool_call_delta"),
-  },
-  ...[0, 1, 2].map((n) => ({
-    name: `after event ${4 + drawn(n, 250)}, at random`,
-    script: streaming,
-    wait: hasEvents(4 + drawn(n, 250)),
-  })),
-];
 
-test.each(moments)(
-  "R-LIFE-1 R-LIFE-2 R-LIFE-3 R-NAME-2 killed $name: interrupted, exact, gapless, once",
-  async ({ script, wait }) => {
-    provider.on(path, script());
-    const before = provider.calls(path).length;
-    const key = `key-${before}-${seed}`;
-    const body = startBody({ targets: ["openai-a", "anthropic-b"] });
-    const reader = await follow(runs(), { body, headers: { "idempotency-key": key } });
-    await provider.waitForCall(path, before + 1);
-    await wait(reader);
-    await server.kill();
-    const seen = await untilBroken(reader);
-    expect((await provider.calls(path)[before]?.closed)?.how).not.toBe("local");
+async function liveUntilKill(moment: Moment, policy: Policies): Promise<Life> {
+  const { onMidStreamFailure, durability } = policy;
+  const name = `${moment.name}, ${onMidStreamFailure}, ${durability}, ${provider.calls().length}`;
+  const key = { "idempotency-key": name.replaceAll(" ", "-") };
+  const body = startBody({ prompt: promptOf(name), targets: ["openai-a", "anthropic-b"], ...policy });
+  const reader = await follow(runs(), { body, headers: key });
+  await moment.wait(reader, (target) => callsOf(name, target));
+  return { name, policy, body, key, reader };
+}
 
-    await server.start();
-    // A repeat of the start is the first thing the server hears of the run.
-    const repeat = await post(runs(), body, { "idempotency-key": key, accept: "text/event-stream" });
-    expect(repeat.status).toBe(200);
-    expect(repeat.headers.get("x-run-id")).toBe(reader.runId);
-    const events = eventsOf(await repeat.text());
-    expect(events.slice(0, seen.length)).toEqual(seen);
-    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index));
-    expect(events.filter(({ type }) => type === "terminal")).toHaveLength(1);
-    const outcome = events.at(-1)?.payload;
+/** Bytes of events and outcome, content of the state, by URL. */
+type Settled = Map<string, string>;
+
+async function afterTheKill(moment: Moment, life: Life, settled: Settled): Promise<void> {
+  const { name, policy, body, key, reader } = life;
+  const { target, shown } = moment;
+  const goesOn = !shown || policy.onMidStreamFailure === "retract";
+  const seen = receivedIn(reader.raw());
+  const url = `${runs()}/${reader.runId}`;
+  const [live] = callsOf(name, target);
+  expect((await live?.closed)?.how).toMatch(/fin|rst/);
+
+  // The first thing the server hears of the run is a repeat of its start for some, a reader with its cursor for others.
+  const repeat = async () => {
+    const response = await post(runs(), body, { ...key, accept: "text/event-stream" });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-run-id")).toBe(reader.runId);
+    return receivedIn(await response.text());
+  };
+  const comeBack = async () => {
+    const last = seen.at(-1)?.event.sequence ?? -1;
+    const onward = await follow(`${url}/events`, { headers: { "last-event-id": String(last) } });
+    expect(onward.response.status).toBe(200);
+    await onward.rest();
+    return receivedIn(onward.raw());
+  };
+  const repeatFirst = policy.durability === "standard";
+  const [one, two] = repeatFirst ? [await repeat(), await comeBack()] : [await comeBack(), await repeat()];
+  const [standing, onward] = repeatFirst ? [one, two] : [two, one];
+
+  const collected = [...seen, ...onward];
+  const events = eventsIn(standing);
+  expectWhole(eventsIn(collected));
+  expectWhole(events);
+  expectKept(seen, standing);
+  expect(onward).toEqual(standing.slice(seen.length));
+  const ranges = expectRestated(events);
+  if (policy.durability === "strict") expectUntouched(seen, standing);
+  else expect(ranges).toHaveLength(1);
+  expect(shownText(eventsIn(collected))).toBe(shownText(events));
+  expect(events.some(({ type }) => type === "tool_call")).toBe(false);
+
+  const outcome = events.at(-1)?.payload;
+  const attempts = events.filter(({ type }) => type === "attempt").map(({ payload }) => payload);
+  const { a, b } = { a: callsOf(name, "a"), b: callsOf(name, "b") };
+  if (goesOn) {
+    expect(outcome).toMatchObject({ outcome: "completed", finalText: again.join("") });
+    expect([a.length, b.length]).toEqual(target === "a" ? [2, 0] : [1, 2]);
+    const [first, second] = target === "a" ? a : b;
+    expect(second?.body).toBe(first?.body);
+    const targetId = target === "a" ? "openai-a" : "anthropic-b";
+    const [ended, resumed] = attempts.slice(-3);
+    expect(ended).toMatchObject({ targetId, phase: "superseded" });
+    expect(resumed).toMatchObject({ targetId, phase: "started", attempt: Number(ended?.["attempt"]) + 1 });
+  } else {
     expect(outcome).toMatchObject({
       outcome: "error",
-      partialText: shownText(events),
       error: {
         errorClass: "Unavailable",
         retryable: true,
@@ -126,69 +124,70 @@ test.each(moments)(
       },
       provenance: { attempts: [{ targetId: "openai-a", status: "failed", failureClass: "interrupted" }] },
     });
-    expect(shownText(events).startsWith(shownText(seen))).toBe(true);
-    expect(events.some(({ type }) => type === "tool_call")).toBe(false);
+    const partial = String(outcome?.["partialText"]);
+    expect(moment.text?.startsWith(partial)).toBe(true);
+    // A strict run has lost nothing of what it showed.
+    if (policy.durability === "strict") expect(partial.startsWith(shownText(eventsIn(seen)))).toBe(true);
+    expect([a.length, b.length]).toEqual([1, 0]);
+  }
 
-    const url = `${runs()}/${reader.runId}`;
-    expect(await (await fetch(`${url}/outcome`)).json()).toEqual(outcome);
-    expect(await (await fetch(url)).json()).toMatchObject({ status: "error", lastSequence: events.length - 1 });
-    const last = seen.at(-1)?.sequence ?? -1;
-    const onward = await follow(`${url}/events`, { headers: { "last-event-id": String(last) } });
-    expect([...seen, ...(await onward.rest())]).toEqual(events);
-    expect(await (await post(`${url}/cancel`, { reason: "late" })).json()).toEqual(outcome);
+  expect(await (await fetch(`${url}/outcome`)).text()).toBe(JSON.stringify(outcome));
+  const state = await (await fetch(url)).json();
+  expect(state).toMatchObject({ status: outcome?.["outcome"], lastSequence: events.length - 1, recoveries: 1 });
+  expect(await (await post(`${url}/cancel`, { reason: "late" })).json()).toEqual(outcome);
+  for (const suffix of ["/events", "/outcome", ""]) {
+    settled.set(url + suffix, await (await fetch(url + suffix)).text());
+  }
+}
 
-    // No second call for this run, neither by the restart nor by the repeat, and no fallback.
-    expect(provider.calls(path)).toHaveLength(before + 1);
-    expect(provider.calls(pathOf(anthropic, "b"))).toHaveLength(0);
-    await expectUnchanged();
-    await settle(reader.runId);
+describe.each([
+  // The bare runtime starts at once, so that it can be killed at many moments.
+  {
+    kind: "workerd",
+    start: () => startWorkerd(config()),
+    moments: [...moments, ...Array.from({ length: 8 }, atRandom)],
   },
-  60_000,
-);
+  {
+    kind: "wrangler dev",
+    start: () => startHoldfast({ config: config() }),
+    moments: [...moments.slice(0, 1), atRandom()],
+  },
+])("$kind", (described) => {
+  const settled: Settled = new Map();
 
-test("R-LIFE-3 R-NAME-2 a run that ended just before the kill is unchanged, and its repeat calls no provider", async () => {
-  provider.on(path, streamScript(OPENAI_STREAM_TYPE, openAi.whole(["all ", "said"])));
-  const before = provider.calls(path).length;
-  const body = startBody({ requestId: "ended-before-the-kill", targets: ["openai-a"] });
-  const response = await post(runs(), body, { accept: "text/event-stream" });
-  const told = await response.text();
-  await server.kill();
-  await server.start();
-  expect(await (await post(runs(), body, { accept: "text/event-stream" })).text()).toBe(told);
-  const repeat = await post(runs(), body);
-  expect(repeat.status).toBe(202);
-  expect(await repeat.json()).toMatchObject({ runId: "ended-before-the-kill" });
-  const other = await post(runs(), { ...body, prompt: "Something else." });
-  expect(other.status).toBe(409);
-  const last = eventsOf(told).at(-1);
-  const done = await fetch(`${runs()}/ended-before-the-kill/events`, {
-    headers: { "last-event-id": String(last?.sequence) },
+  beforeAll(async () => {
+    server = await described.start();
   });
-  expect(done.status).toBe(204);
-  expect(await (await fetch(`${runs()}/ended-before-the-kill/outcome`)).text()).toBe(JSON.stringify(last?.payload));
-  expect(provider.calls(path)).toHaveLength(before + 1);
-  await expectUnchanged();
+  afterAll(() => server.stop());
+
+  test.each(described.moments)(
+    "R-LIFE-1 R-LIFE-2 R-DUR-2 R-DUR-4 R-DUR-5 R-DUR-7 R-NAME-2 killed $name: gapless, one text, one end",
+    async (moment) => {
+      answers = moment.answers;
+      const { policies = allPolicies } = moment;
+      const lives = await Promise.all(policies.map((policy) => liveUntilKill(moment, policy)));
+      await server.kill();
+      await Promise.all(lives.map(async ({ reader }) => expect(reader.rest()).rejects.toThrow()));
+      await server.start();
+      try {
+        for (const life of lives) await afterTheKill(moment, life, settled);
+      } finally {
+        // A run that went wrong must not keep its slot; one that has ended does not change.
+        for (const { reader } of lives) await post(`${runs()}/${reader.runId}/cancel`, {});
+      }
+    },
+  );
+
+  test("R-LIFE-3 what was recovered and ended is unchanged by further restarts, and no provider hears of it", async () => {
+    expect(settled.size).toBeGreaterThan(0);
+    const calls = provider.calls().length;
+    await server.kill();
+    await server.start();
+    for (const [url, body] of settled) {
+      const now = await (await fetch(url)).text();
+      if (url.endsWith("/events") || url.endsWith("/outcome")) expect(now, url).toBe(body);
+      else expect(JSON.parse(now), url).toEqual(JSON.parse(body));
+    }
+    expect(provider.calls()).toHaveLength(calls);
+  });
 });
-
-test("R-LIFE-1 a cancel or a delete that arrives first after the restart meets a run that has ended", async () => {
-  provider.on(path, streamScript(OPENAI_STREAM_TYPE, openAi.part(["half"]), { end: "hang" }));
-  const start = async (): Promise<RunReader> => {
-    const reader = await follow(runs(), { body: startBody({ targets: ["openai-a"] }) });
-    await reader.until(isDelta("half"));
-    return reader;
-  };
-  const readers = [await start(), await start()];
-  await server.kill();
-  for (const reader of readers) await untilBroken(reader);
-  await server.start();
-  const [one, two] = readers.map(({ runId }) => `${runs()}/${runId}`);
-  const cancelled = await post(`${one}/cancel`, { reason: "stop" });
-  expect(await cancelled.json()).toMatchObject({
-    outcome: "error",
-    partialText: "half",
-    error: { details: { code: "interrupted" } },
-  });
-  expect((await fetch(`${two}`, { method: "DELETE" })).status).toBe(204);
-  // Both slots are free again.
-  for (const reader of [await start(), await start()]) reader.leave();
-}, 60_000);

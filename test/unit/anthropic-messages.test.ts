@@ -312,7 +312,7 @@ describe("R-PROV-3 errors inside a 200", () => {
     ["invalid_request_error", "invalid_request"],
     ["never_heard_of", "upstream_5xx"],
   ])("%s is %s, first and after text", (type, failureClass) => {
-    const failure = { failureClass, providerCode: type };
+    const failure = { failureClass, ...(type !== "never_heard_of" && { providerCode: type }) };
     expect(reading(anthropicErrorEvent(type)).verdicts).toMatchObject([{ verdict: "failed", failure }]);
     expect(reading(start(), text("a"), anthropicErrorEvent(type))).toMatchObject({
       text: "a",

@@ -247,7 +247,7 @@ const openAi: readonly Row[] = [
     "words that are no own properties",
     json(400, { error: { type: "constructor", code: "__proto__" } }),
     "invalid_request",
-    { code: "constructor" },
+    {},
   ],
   [
     "words in upper case",
@@ -421,8 +421,17 @@ describe("R-PROV-9 R-ERR-2 nothing of an answer is repeated", () => {
       );
     }
   });
-  test("a machine word is kept, the code before the type", () => {
-    expect(failureOf("openai-chat", openAiError(400, "some_type", "Some.Code-1")).providerCode).toBe("Some.Code-1");
-    expect(failureOf("openai-chat", openAiError(400, "some_type", "some code")).providerCode).toBe("some_type");
+  test("a word that is documented is kept, the code before the type", () => {
+    const codeOf = (type: string, code: string) => failureOf("openai-chat", openAiError(400, type, code)).providerCode;
+    expect(codeOf("invalid_request_error", "Unsupported_Value")).toBe("Unsupported_Value");
+    expect(codeOf("invalid_request_error", "some code")).toBe("invalid_request_error");
   });
+  test.each(["supersecretkeyvalue", "paris", "some_code", "constructor", "hasOwnProperty"])(
+    "a word that is not, like %s, may be the key or the prompt",
+    (word) => {
+      expect(failureOf("openai-chat", json(401, { error: { code: word, type: word } }))).not.toHaveProperty(
+        "providerCode",
+      );
+    },
+  );
 });

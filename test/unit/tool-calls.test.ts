@@ -200,3 +200,35 @@ test("R-PROV-5 a large input in many pieces, each with its name, is collected in
   };
   expect(growth(collect(20_000), collect(80_000))).toBeLessThan(10);
 }, 60_000);
+
+describe("R-PROV-5 bounds", () => {
+  const whole = (text: string) => ({ index: 0, id: "c", name: "t", input: text });
+  test("an id or a name that is no word is refused", () => {
+    for (const long of [{ id: "i".repeat(257) }, { name: "n".repeat(257) }]) {
+      const calls = toolCallCollector();
+      expect(calls.add({ ...whole("{}"), ...long })).toEqual([]);
+      expect(calls.excessive).toBe(true);
+    }
+  });
+  test("more calls than any model makes are refused", () => {
+    const calls = toolCallCollector();
+    for (let index = 0; index < 256; index++) calls.add({ index, id: `c${index}`, name: "t", input: "{}" });
+    expect(calls.excessive).toBe(false);
+    calls.add({ index: 256, id: "c256", name: "t", input: "{}" });
+    expect(calls.excessive).toBe(true);
+  });
+  test("input that is held back because its call has no name is bounded", () => {
+    const calls = toolCallCollector();
+    for (let piece = 0; piece < 8; piece++) calls.add({ index: 0, input: "x".repeat(1_048_576) });
+    expect(calls.excessive).toBe(false);
+    calls.add({ index: 0, input: "x" });
+    expect(calls.excessive).toBe(true);
+  });
+  test("whole inputs are bounded together", () => {
+    const calls = toolCallCollector();
+    for (let index = 0; index < 9; index++) {
+      calls.add({ index, id: `c${index}`, name: "t", input: { text: "x".repeat(1_000_000) } });
+    }
+    expect(calls.excessive).toBe(true);
+  });
+});

@@ -29,6 +29,7 @@ function memoryStore(): RunLogStore {
     recover: (entries, reserved) => add(entries, reserved),
     seal: (entries) => add(entries, stored.length + entries.length - 1),
     read: (after) => ({ entries: stored.slice(after + 1, after + 4) }),
+    markAttached: () => undefined,
     sweepEvents: () => undefined,
     setAlarm: async () => undefined,
     cost: () => ({ rowsWritten: 0, rowsRead: 0, bytesStored: 0 }),

@@ -243,8 +243,8 @@ describe("recovery", () => {
       }
     }
     const answer = await env.RUN.getByName(name).outcome(5000);
-    if (!("outcome" in answer)) throw new Error("still running");
-    expect(JSON.parse(answer.outcome)).toMatchObject({
+    if (!(answer instanceof Response)) throw new Error("still running");
+    expect(await answer.json()).toMatchObject({
       error: { errorClass: "Unavailable", details: { code: "interrupted" } },
     });
   });
@@ -256,8 +256,8 @@ describe("recovery", () => {
       "crash",
     );
     const answer = await env.RUN.getByName(name).cancel("enough");
-    if (!("outcome" in answer)) throw new Error("still running");
-    expect(JSON.parse(answer.outcome)).toMatchObject({ outcome: "cancelled", reason: "enough" });
+    if (!(answer instanceof Response)) throw new Error("still running");
+    expect(await answer.json()).toMatchObject({ outcome: "cancelled", reason: "enough" });
     expect(await view(name)).toMatchObject({ attempts: [{ attempt: 0 }], recoveries: 1 });
   });
 
@@ -305,8 +305,8 @@ describe("recovery", () => {
       "crash",
     );
     const answer = await env.RUN.getByName(name).outcome(5000);
-    if (!("outcome" in answer)) throw new Error("still running");
-    expect(JSON.parse(answer.outcome)).toMatchObject({
+    if (!(answer instanceof Response)) throw new Error("still running");
+    expect(await answer.json()).toMatchObject({
       outcome: "error",
       error: { errorClass: "Internal", details: { code: "damaged_log" } },
     });

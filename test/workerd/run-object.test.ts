@@ -3,6 +3,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { RunObject } from "../../durable-objects/run-object.ts";
+import { encodeSegment } from "../../durable-objects/segment-codec.ts";
 import { demoTarget, limits, newName, planOf } from "./plan.ts";
 
 type Stub = DurableObjectStub<RunObject>;
@@ -31,6 +32,11 @@ const parse = (body: string): { sequence: number; type: string; payload: Record<
 /** Ends the object the way a crash does: what was not confirmed is lost, and the next call finds a new instance. */
 async function crash(stub: Stub): Promise<void> {
   await expect(runInDurableObject(stub, (_instance, state) => state.abort("crash"))).rejects.toThrow("crash");
+}
+
+async function textOf(answer: unknown): Promise<string> {
+  if (!(answer instanceof Response)) throw new Error("no outcome");
+  return answer.text();
 }
 
 describe("run object", () => {
@@ -87,6 +93,61 @@ describe("run object", () => {
     expect(await env.RUN.getByName(newName()).start(planOf("third", { tenant }), 1)).toMatchObject({ started: true });
   });
 
+  it("R-READ-11 a restart does not make a run forget that its reader has left", async () => {
+    const policies = {
+      onDisconnect: "cancel",
+      onMidStreamFailure: "fail",
+      durability: "standard",
+      telemetry: false,
+    } as const;
+    const short = { ...limits, disconnectGraceMs: 100 };
+    const start = async (attach: boolean): Promise<string> => {
+      const name = newName();
+      const chain = [demoTarget("demo-silent")];
+      await env.RUN.getByName(name).start(planOf("left", { policies, limits: short, chain }), 100);
+      const query = { dialect: "inderun", framing: "sse", from: "start", waitMs: 0 } as const;
+      if (attach) expect(await env.RUN.getByName(name).attach(query)).toBeInstanceOf(Response);
+      await crash(env.RUN.getByName(name));
+      return name;
+    };
+    const left = await start(true);
+    const outcome = await textOf(await env.RUN.getByName(left).outcome(5000));
+    expect(JSON.parse(outcome)).toMatchObject({ outcome: "cancelled", reason: "disconnected" });
+    // Nobody ever attached to this one: it goes on.
+    const never = await start(false);
+    expect(await env.RUN.getByName(never).outcome(300)).toMatchObject({ running: { runId: "left" } });
+    await env.RUN.getByName(never).forget();
+  });
+
+  it("R-OUT-2 answers with an outcome larger than a value may be between objects", async () => {
+    const stub = env.RUN.getByName(newName());
+    await stub.start(planOf("large", { chain: [demoTarget("demo-silent")] }), 100);
+    await stub.cancel("x".repeat(10));
+    const reason = "y".repeat(34 * 1024 * 1024);
+    await runInDurableObject(stub, (_instance, state) => {
+      const row = state.storage.sql.exec("SELECT terminal FROM run").one();
+      const id = Number(row["terminal"]) * 1024;
+      state.storage.sql.exec("DELETE FROM segment WHERE id >= ?", id);
+      const payload = JSON.stringify({
+        schemaVersion: "1.0",
+        runId: "large",
+        outcome: "cancelled",
+        partialText: "",
+        reason,
+      });
+      const body = encodeSegment([{ sequence: id / 1024, at: 1, type: "terminal", payload }]);
+      for (let part = 0; part * 500_000 < body.length; part++) {
+        const rows = [id + part, id / 1024, id / 1024, 1, body.slice(part * 500_000, (part + 1) * 500_000)];
+        state.storage.sql.exec(
+          "INSERT INTO segment (id, last, reserved, written, body) VALUES (?, ?, ?, ?, ?)",
+          ...rows,
+        );
+      }
+    });
+    expect(JSON.parse(await textOf(await stub.outcome(0)))).toMatchObject({ reason });
+    expect(JSON.parse(await textOf(await stub.cancel("late")))).toMatchObject({ reason });
+  });
+
   it("R-DELETE-1 lets a reader of a live run see how it ended before it is forgotten", async () => {
     const stub = env.RUN.getByName(newName());
     await stub.start(planOf("watched", { chain: [demoTarget("demo-silent")] }), 100);
@@ -104,12 +165,12 @@ describe("run object", () => {
     const stub = env.RUN.getByName(name);
     const short = { ...limits, retentionEventsMs: 0, retentionOutcomeMs: 3_600_000 };
     await stub.start(planOf("swept", { limits: short, chain: [demoTarget("demo-silent")] }), 100);
-    const cancelled = await stub.cancel("enough");
+    const cancelled = await textOf(await stub.cancel("enough"));
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect(await stub.attach({ dialect: "inderun", framing: "sse", from: "start", waitMs: 0 })).toEqual({
       refused: "gone",
     });
-    expect(await stub.outcome(0)).toEqual(cancelled);
+    expect(await textOf(await stub.outcome(0))).toBe(cancelled);
     expect(await stub.state()).toMatchObject({ status: "cancelled", provenance: { targetId: "demo-silent" } });
     await runInDurableObject(stub, (_instance, state) => {
       const row = state.storage.sql.exec("SELECT plan FROM run").one();
@@ -128,8 +189,8 @@ describe("run object", () => {
     const stub = env.RUN.getByName(newName());
     await stub.start(planOf("late", { totalMs: 50, chain: [demoTarget("demo-silent")] }), 100);
     const answer = await stub.outcome(10_000);
-    if (!("outcome" in answer)) throw new Error("still running");
-    expect(JSON.parse(answer.outcome)).toMatchObject({
+    if (!(answer instanceof Response)) throw new Error("still running");
+    expect(await answer.json()).toMatchObject({
       outcome: "error",
       partialText: "",
       error: { errorClass: "Timeout", details: { failureClass: "timeout_total" } },
