@@ -40,9 +40,19 @@ function parseCursor(text: string): number | undefined {
 
 /** The stream a client asks for, if it asks for one. */
 export function framingOf(request: Request): Framing | undefined {
-  const accept = request.headers.get("accept")?.toLowerCase() ?? "";
-  if (accept.includes("text/event-stream")) return "sse";
-  return accept.includes("application/x-ndjson") ? "ndjson" : undefined;
+  const accept = request.headers.get("accept") ?? "";
+  const [sse, ndjson] = [weightOf(accept, "text/event-stream"), weightOf(accept, "application/x-ndjson")];
+  if (sse === 0 && ndjson === 0) return undefined;
+  return sse >= ndjson ? "sse" : "ndjson";
+}
+
+/** The weight (RFC 9110, 12.4.2) that a type is named with; 0 when it is not, wildcards included. */
+function weightOf(accept: string, type: string): number {
+  const ranges = accept.toLowerCase().split(",");
+  const range = ranges.map((entry) => entry.split(";").map((part) => part.trim())).find(([name]) => name === type);
+  if (range === undefined) return 0;
+  const weight = Number(range.find((part) => part.startsWith("q="))?.slice(2) ?? 1);
+  return Number.isFinite(weight) ? weight : 1;
 }
 
 /** The stream's dialect, by name. */

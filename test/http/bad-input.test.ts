@@ -315,6 +315,16 @@ test("R-START-7 a body that is not application/json is 415: no foreign page can 
     body,
   });
   await problemOf(twice, 415, "unsupported_media_type");
+  // As large as may be, in pieces: whoever is still sending gets the answer too.
+  const pieces = Array.from({ length: 12 }, () => "x".repeat(MIB));
+  for (const body of [[pieces[0] ?? ""], pieces]) {
+    const large = await exchange(house.server.port, "/v1/runs", {
+      method: "POST",
+      headers: { "content-type": "text/plain" },
+      body,
+    });
+    await problemOf(large, 415, "unsupported_media_type");
+  }
   expect(house.provider.calls()).toHaveLength(0);
   for (const type of ["application/json", "APPLICATION/JSON; charset=utf-8"]) {
     expect((await post(runs, startBody(), { "content-type": type })).status).toBe(202);

@@ -36,8 +36,13 @@ test(
     let killing = true;
     const lane = async (policies: Policies, index: number): Promise<void> => {
       const draw = draws(seed + 1 + index);
-      for (let n = 0; killing; n++) {
-        ended.push(await liveThrough(server, provider, `run-${index}-${n}`, policies, draw));
+      let last = false;
+      for (let n = 0; !last; n++) {
+        last = !killing;
+        const run = await liveThrough(server, provider, `run-${index}-${n}`, policies, draw);
+        ended.push(run);
+        // Once nothing is killed any more, a run is as if nothing had been.
+        if (last) expect(run).toMatchObject({ completed: true, recoveries: 0 });
       }
     };
     const killer = async (): Promise<void> => {
@@ -74,7 +79,6 @@ test(
         `${provider.calls().length} provider calls`,
     );
     expect(server.kills()).toBe(kills);
-    expect(completed).toBeGreaterThan(0);
     expect(ended.length - completed).toBeGreaterThan(0);
     expect(sum((run) => run.recoveries)).toBeGreaterThan(0);
     expect(sum((run) => run.ranges)).toBeGreaterThan(0);

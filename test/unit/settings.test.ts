@@ -47,6 +47,8 @@ describe("what is wrong", () => {
     ["/targets/1/baseUrl", withTarget({ baseUrl: undefined })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "ftp://provider.test" })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "provider.test" })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: "https://user:pass@provider.test" })],
+    ["/targets/1/headers/x-a", withTarget({ headers: { "x-a": "a\nb" } })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "https://provider.test/?key=1" })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "https://provider.test/#a" })],
     ["/targets/1/model", withTarget({ model: undefined })],
