@@ -15,7 +15,8 @@ export class Reference extends DurableObject<Env> {
   override async fetch(request: Request): Promise<Response> {
     const url = new URL(request.url);
     const upstream = url.searchParams.get("upstream") ?? "";
-    switch (url.pathname.split("/")[2]) {
+    const work = url.pathname.split("/")[2] ?? "";
+    switch (work) {
       case "frame":
         return new Response(`id: 0\ndata: ${"x".repeat(FRAME_BYTES - 14)}\n\n`, STREAM);
       case "pass":

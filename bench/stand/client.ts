@@ -1,7 +1,7 @@
 // Requests over kept-alive connections, read as raw pieces with the time each arrived. It parses nothing while it reads, so that
 // reading costs the same whatever the body means.
 import { Buffer } from "node:buffer";
-import { Agent, request, type IncomingMessage } from "node:http";
+import { Agent, request, type IncomingMessage, type RequestOptions } from "node:http";
 
 export interface Piece {
   /** `performance.now()` of its arrival, milliseconds. */
@@ -20,6 +20,8 @@ export interface OpenReading {
   readonly runId: string;
   /** Bytes read so far. */
   received(): number;
+  /** Resolves when these words have come. */
+  arrival(words: string): Promise<void>;
   /** Reads on after a stall. */
   resume(): void;
   /** The whole body; rejects when it was cut. */
@@ -28,8 +30,7 @@ export interface OpenReading {
 
 export interface Call {
   path: string;
-  /** Default: POST when there is a body, else GET. */
-  method?: "DELETE";
+  /** A POST when there is one. */
   body?: unknown;
   accept?: string;
   /** Leaves the body unread until `resume`. */
@@ -48,26 +49,14 @@ export interface Client {
 export function clientOf(port: number): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
-  const open = async ({ path, method, body, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
+  const open = async ({ path, body, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers = {
       accept,
       ...(text !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
     };
-    const answered = Promise.withResolvers<IncomingMessage>();
-    const sentAt = performance.now();
-    const call = request({
-      agent,
-      host: "127.0.0.1",
-      port,
-      path,
-      headers,
-      method: method ?? (text === undefined ? "GET" : "POST"),
-    });
-    call.once("response", answered.resolve);
-    call.once("error", answered.reject);
-    call.end(text);
-    const response = await answered.promise;
+    const options = { agent, host: "127.0.0.1", port, path, headers, method: text === undefined ? "GET" : "POST" };
+    const { response, sentAt } = await send(options, text);
     if (response.statusCode === undefined || response.statusCode >= 300) {
       response.resume();
       throw new Error(`${path} answered ${response.statusCode}`);
@@ -84,18 +73,40 @@ export function clientOf(port: number): Client {
   };
 }
 
+/** A kept connection that the server has closed meanwhile did not take the request: the next one does. */
+async function send(
+  options: RequestOptions,
+  text: string | undefined,
+): Promise<{ response: IncomingMessage; sentAt: number }> {
+  for (;;) {
+    const answered = Promise.withResolvers<IncomingMessage>();
+    const sentAt = performance.now();
+    const call = request(options);
+    call.once("response", answered.resolve);
+    call.once("error", answered.reject);
+    call.end(text);
+    try {
+      return { response: await answered.promise, sentAt };
+    } catch (fault) {
+      if (!call.reusedSocket) throw fault;
+    }
+  }
+}
+
 export const textOf = (pieces: readonly Piece[]): string =>
   Buffer.concat(pieces.map(({ bytes }) => bytes)).toString("utf8");
 
 function bodyOf(response: IncomingMessage, sentAt: number, stalled: boolean): OpenReading {
   const pieces: Piece[] = [];
   let received = 0;
+  let watch: (bytes: Buffer) => void = () => undefined;
   const whole = Promise.withResolvers<Reading>();
   // Whoever waits for it sees the fault; a reader that nobody waits for must not end the process.
   whole.promise.catch(() => undefined);
   const take = (bytes: Buffer): void => {
     pieces.push({ at: performance.now(), bytes });
     received += bytes.length;
+    watch(bytes);
   };
   response.once("end", () => whole.resolve({ sentAt, endedAt: performance.now(), pieces }));
   response.once("error", whole.reject);
@@ -104,6 +115,22 @@ function bodyOf(response: IncomingMessage, sentAt: number, stalled: boolean): Op
     response.on("data", take);
   };
   if (!stalled) resume();
+  const arrival = async (words: string): Promise<void> => {
+    const arrived = Promise.withResolvers<void>();
+    let tail = "";
+    const search = (bytes: Buffer): void => {
+      tail += bytes.toString("latin1");
+      if (tail.includes(words)) arrived.resolve();
+      tail = tail.slice(-words.length);
+    };
+    for (const { bytes } of pieces) search(bytes);
+    watch = search;
+    // Rejects when the body ends before.
+    await Promise.race([
+      arrived.promise,
+      whole.promise.then(() => Promise.reject(new Error(`"${words}" did not come`))),
+    ]);
+  };
   const { "x-run-id": runId = "" } = response.headers;
-  return { runId: String(runId), received: () => received, resume, whole: whole.promise };
+  return { runId: String(runId), received: () => received, arrival, resume, whole: whole.promise };
 }

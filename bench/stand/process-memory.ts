@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 export interface MemoryWatch {
   /** Resident when the watch began, MiB. */
   readonly before: number;
-  /** The most that was resident since, MiB. */
+  /** Resident now, and the most that was resident since, MiB. */
+  now(): number;
   peak(): number;
 }
 
@@ -12,7 +13,7 @@ export interface MemoryWatch {
 export function watchMemory(pid: number): MemoryWatch {
   // 5 sets the peak ("high water mark") to what is resident now.
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
-  return { before: read(pid, "VmRSS"), peak: () => read(pid, "VmHWM") };
+  return { before: read(pid, "VmRSS"), now: () => read(pid, "VmRSS"), peak: () => read(pid, "VmHWM") };
 }
 
 function read(pid: number, field: "VmRSS" | "VmHWM"): number {

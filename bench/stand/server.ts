@@ -22,6 +22,7 @@ export interface ServerOptions {
 
 export interface Server {
   readonly port: number;
+  readonly inspectorPort: number;
   /** Process id of the workerd that runs the Worker and its objects; wrangler's own proxy is another one. Linux only. */
   workerd(): number;
   /** Ends all of its processes and deletes its storage. */
@@ -33,6 +34,7 @@ const running = new Map<ChildProcess, string>();
 
 export async function startServer({ source, packages, vars = {} }: ServerOptions): Promise<Server> {
   const port = await freePort();
+  const inspectorPort = await freePort();
   const scratch = mkdtempSync(path.join(tmpdir(), "holdfast-bench-"));
   const folder = path.join(scratch, "tree");
   try {
@@ -44,7 +46,7 @@ export async function startServer({ source, packages, vars = {} }: ServerOptions
     throw fault;
   }
 
-  const args = ["dev", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", "0"];
+  const args = ["dev", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", String(inspectorPort)];
   args.push("--persist-to", path.join(scratch, "storage"));
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   const server = spawn(process.execPath, [wrangler, ...args], {
@@ -77,7 +79,7 @@ export async function startServer({ source, packages, vars = {} }: ServerOptions
     await stop();
     throw fault;
   }
-  return { port, workerd: () => workerdOf(server.pid, port), stop };
+  return { port, inspectorPort, workerd: () => workerdOf(server.pid, port), stop };
 }
 
 /** Ends everything that still runs, without waiting; for the process's own end. */

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { startBody } from "../../test/support/api.ts";
 import { clientOf, type Client, type OpenReading, type Reading } from "./client.ts";
+import { collectGarbage } from "./inspector.ts";
 import { startProvider, type Provider } from "./provider.ts";
 import { startServer, type Server } from "./server.ts";
 
@@ -12,6 +13,7 @@ export interface Product {
   readonly name: "ours" | "against";
   readonly client: Client;
   workerd(): number;
+  collectGarbage(): Promise<void>;
   /** Starts a run under a name of its own and streams it. */
   stream(): Promise<OpenReading>;
   /** Starts a run; its id. */
@@ -60,7 +62,7 @@ export async function openStand(trees: Trees): Promise<Stand> {
   let products: Promise<readonly Product[]> | undefined;
   let reference: Promise<Reference> | undefined;
 
-  const keep = (server: Server): { client: Client; workerd(): number; stop(): Promise<void> } => {
+  const keep = (server: Server) => {
     const client = clientOf(server.port);
     const stop = async (): Promise<void> => {
       stops.delete(stop);
@@ -68,18 +70,22 @@ export async function openStand(trees: Trees): Promise<Stand> {
       await server.stop();
     };
     stops.add(stop);
-    return { client, workerd: () => server.workerd(), stop };
+    return { client, inspectorPort: server.inspectorPort, workerd: () => server.workerd(), stop };
   };
 
   const freshProduct = async (name: Product["name"]): Promise<Product> => {
     const source = trees[name] ?? trees.ours;
     const vars = { CONFIG: JSON.stringify(configFor(provider.baseUrl)) };
     const kept = keep(await startServer({ source, packages: source, vars }));
-    const { client } = kept;
-    await client.read({ path: "/healthz" });
+    const { client, inspectorPort } = kept;
+    const ping = (): Promise<unknown> => client.read({ path: "/healthz" });
+    await ping();
     return {
       name,
-      ...kept,
+      client,
+      workerd: kept.workerd,
+      collectGarbage: () => collectGarbage(inspectorPort, ping),
+      stop: kept.stop,
       stream: () => client.open({ path: "/v1/runs", body: newRun(), accept: SSE }),
       async start() {
         const { runId, whole } = await client.open({ path: "/v1/runs", body: newRun() });

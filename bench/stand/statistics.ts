@@ -1,4 +1,5 @@
-// Medians, percentiles and the order in which contestants take turns. Pure but for awaiting the contestants.
+// Medians, percentiles and the order in which contestants take turns. It measures nothing itself.
+import { nextTurn } from "../../test/support/fault-provider/waits.ts";
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right);
@@ -33,6 +34,8 @@ export async function takeTurns<Result>(
     const spent = performance.now() - begun;
     if (round > 0 && spent + spent / round > budgetMs) break;
     for (const { name, take } of round % 2 === 0 ? contestants : contestants.toReversed()) {
+      // What has closed or come meanwhile is dealt with before, not within, what is measured.
+      await nextTurn();
       results.get(name)?.push(await take(round));
     }
   }

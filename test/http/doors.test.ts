@@ -234,7 +234,7 @@ test("R-AUTH-3 without API_KEYS any other host name is 403 on every route", asyn
   }
   const runId = newName();
   const made = await post(`${open.origin}/v1/tickets`, { runId, scope: ["read"] });
-  const { ticket } = await objectOf(made);
+  const { ticket } = await objectOf(made, 201);
   // A valid ticket opens no other door either.
   const answered = await send(open.server.port, ["GET", `/v1/runs/${runId}/events?ticket=${String(ticket)}`], {
     host: "evil.example",
