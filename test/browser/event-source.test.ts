@@ -137,12 +137,21 @@ test("R-LIFE-1 R-LIFE-2 R-TICKET-3 Chromium's EventSource comes back by itself a
   await server.kill();
   await server.start();
   await watching.closed;
-  await expectWhole(runId, watching);
-  expect(watching.events.at(-1)?.payload).toMatchObject({
+  const { events, ids } = watching;
+  expect(ids).toEqual(events.map((_, index) => String(index)));
+  const body = await (await fetch(`${server.origin}/v1/runs/${runId}/events`, { headers: keyed })).text();
+  const kept = eventsOf(body);
+  expect(kept).toHaveLength(events.length);
+  // What the browser had seen and the disk had not is voided for everybody, and the text restated.
+  const changed = events.filter((event, index) => JSON.stringify(event) !== JSON.stringify(kept[index]));
+  for (const { sequence } of changed) expect(kept[sequence]?.payload).toEqual({ code: "sequence_released" });
+  expect(shownText(events)).toBe(shownText(kept));
+  expect(events.at(-1)?.payload).toMatchObject({
     outcome: "error",
-    partialText: shownText(watching.events),
+    partialText: shownText(events),
     error: { retryable: true, details: { code: "interrupted" } },
   });
+  expect(deltas.join("").startsWith(shownText(events))).toBe(true);
   expect(provider.calls()).toHaveLength(1);
 });
 
