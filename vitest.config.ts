@@ -2,11 +2,13 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
-/** Projects that start a server of their own run their files one after the other: the machine may have two cores. */
-const server = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 };
+/** Projects whose files start a server of their own. */
+const server = { testTimeout: 60_000, hookTimeout: 120_000 };
 
 export default defineConfig({
   test: {
+    // Two files at a time on any machine: most of a server test is waiting, and more of them would disturb each other.
+    maxWorkers: 2,
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
       {
