@@ -127,7 +127,7 @@ async function takeAll(measures: readonly Measure[], stand: Stand, begun: number
       taken.failed.push(
         `${measure.name} could not be taken: ${fault instanceof Error ? fault.message : String(fault)}`,
       );
-      process.stderr.write("could not be taken\n");
+      process.stderr.write(`could not be taken\n${stand.complaints()}\n`);
       await stand.renew();
     }
   }

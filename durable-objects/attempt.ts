@@ -84,7 +84,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const failureClass = reader === undefined ? "connect" : "reset";
     fail({ failureClass, message: clockMessages[failureClass] ?? "" });
   };
-  const packets = packetBatch((bytes) => deliver(stage.feed(bytes)), now, broken);
+  const packets = packetBatch((gathered) => deliver(gathered.flatMap((packet) => stage.feed(packet))), now, broken);
 
   const run = async (): Promise<void> => {
     const { key } = options;

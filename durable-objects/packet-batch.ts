@@ -1,7 +1,7 @@
-// Gathers a provider's packets for a few milliseconds, so that a flood is parsed and logged in few large pieces. The first packet after a pause goes on at once: a paced stream is not delayed.
+// Gathers a provider's packets for a few milliseconds, so that a flood is logged in few large pieces. Copies no byte. The first packet after a pause goes on at once: a paced stream is not delayed.
 import type { Timer } from "./within.ts";
 
-/** Milliseconds between two batches. At one event per packet this takes two thirds of the work off each event. */
+/** Milliseconds between two batches. At one event per packet this takes a third off the time of a flood. */
 const BATCH_MS = 4;
 /** Bytes that go on without waiting. */
 const BATCH_BYTES = 65_536;
@@ -16,7 +16,7 @@ export interface PacketBatch {
 
 /** `onFault` gets what `process` throws when nobody else is there to catch it. */
 export function packetBatch(
-  process: (bytes: Uint8Array) => void,
+  process: (packets: readonly Uint8Array[]) => void,
   now: () => number,
   onFault: (error: unknown) => void,
 ): PacketBatch {
@@ -35,10 +35,9 @@ export function packetBatch(
   };
 
   const flush = (): void => {
-    const size = bytes;
     const gathered = clear();
     last = now();
-    if (gathered.length > 0) process(joined(gathered, size));
+    if (gathered.length > 0) process(gathered);
   };
 
   const onTimer = (): void => {
@@ -62,16 +61,4 @@ export function packetBatch(
       clear();
     },
   };
-}
-
-function joined(packets: readonly Uint8Array[], size: number): Uint8Array {
-  const [first] = packets;
-  if (first !== undefined && packets.length === 1) return first;
-  const whole = new Uint8Array(size);
-  let offset = 0;
-  for (const packet of packets) {
-    whole.set(packet, offset);
-    offset += packet.byteLength;
-  }
-  return whole;
 }

@@ -61,7 +61,7 @@ export function clientOf(port: number): Client {
       response.resume();
       throw new Error(`${path} answered ${response.statusCode}`);
     }
-    return bodyOf(response, sentAt, stalled);
+    return bodyOf(response, path, sentAt, stalled);
   };
 
   const read = async (call: Call): Promise<Reading> => (await open(call)).whole;
@@ -96,7 +96,7 @@ async function send(
 export const textOf = (pieces: readonly Piece[]): string =>
   Buffer.concat(pieces.map(({ bytes }) => bytes)).toString("utf8");
 
-function bodyOf(response: IncomingMessage, sentAt: number, stalled: boolean): OpenReading {
+function bodyOf(response: IncomingMessage, path: string, sentAt: number, stalled: boolean): OpenReading {
   const pieces: Piece[] = [];
   let received = 0;
   let watch: (bytes: Buffer) => void = () => undefined;
@@ -109,8 +109,12 @@ function bodyOf(response: IncomingMessage, sentAt: number, stalled: boolean): Op
     watch(bytes);
   };
   response.once("end", () => whole.resolve({ sentAt, endedAt: performance.now(), pieces }));
-  response.once("error", whole.reject);
-  response.once("close", () => whole.reject(new Error(`a body was cut after ${received} bytes`)));
+  const cut = (): void => {
+    const seconds = ((performance.now() - sentAt) / 1000).toFixed(1);
+    whole.reject(new Error(`${path} was cut after ${seconds} s and ${received} bytes`));
+  };
+  response.once("error", cut);
+  response.once("close", cut);
   const resume = (): void => {
     response.on("data", take);
   };

@@ -9,6 +9,7 @@ import path from "node:path";
 const root = path.resolve(import.meta.dirname, "../..");
 const wrangler = path.join(root, "node_modules", "wrangler", "bin", "wrangler.js");
 const READY_MS = 60_000;
+const COMPLAINTS_LENGTH = 2000;
 /** Top-level folders that no Worker is built from. Names with a leading dot stay out too: they hold a developer's own secrets. */
 const LEFT_OUT = new Set(["bench", "coverage", "dist", "docs", "node_modules", "test"]);
 
@@ -25,6 +26,8 @@ export interface Server {
   readonly inspectorPort: number;
   /** Process id of the workerd that runs the Worker and its objects; wrangler's own proxy is another one. Linux only. */
   workerd(): number;
+  /** The last it printed as errors since it was ready. */
+  complaints(): string;
   /** Ends all of its processes and deletes its storage. */
   stop(): Promise<void>;
 }
@@ -79,7 +82,11 @@ export async function startServer({ source, packages, vars = {} }: ServerOptions
     await stop();
     throw fault;
   }
-  return { port, inspectorPort, workerd: () => workerdOf(server.pid, port), stop };
+  let complaints = "";
+  server.stderr.on("data", (bytes: Buffer) => {
+    complaints = (complaints + bytes.toString()).slice(-COMPLAINTS_LENGTH);
+  });
+  return { port, inspectorPort, workerd: () => workerdOf(server.pid, port), complaints: () => complaints, stop };
 }
 
 /** Ends everything that still runs, without waiting; for the process's own end. */

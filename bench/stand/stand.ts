@@ -42,6 +42,8 @@ export interface Stand {
   freshProduct(name: Product["name"]): Promise<Product>;
   freshReference(): Promise<Reference>;
   readonly productNames: readonly Product["name"][];
+  /** What the servers printed as errors last. */
+  complaints(): string;
   /** Ends all servers; the next measure gets new ones. For a measure that was given up: its runs may still go on. */
   renew(): Promise<void>;
   stop(): Promise<void>;
@@ -58,18 +60,18 @@ const SSE = "text/event-stream";
 export async function openStand(trees: Trees): Promise<Stand> {
   const provider = await startProvider();
   const productNames = trees.against === undefined ? (["ours"] as const) : (["ours", "against"] as const);
-  const stops = new Set<() => Promise<void>>();
+  const servers = new Map<Server, () => Promise<void>>();
   let products: Promise<readonly Product[]> | undefined;
   let reference: Promise<Reference> | undefined;
 
   const keep = (server: Server) => {
     const client = clientOf(server.port);
     const stop = async (): Promise<void> => {
-      stops.delete(stop);
+      servers.delete(server);
       client.close();
       await server.stop();
     };
-    stops.add(stop);
+    servers.set(server, stop);
     return { client, inspectorPort: server.inspectorPort, workerd: () => server.workerd(), stop };
   };
 
@@ -109,7 +111,7 @@ export async function openStand(trees: Trees): Promise<Stand> {
   const renew = async (): Promise<void> => {
     products = undefined;
     reference = undefined;
-    await Promise.all([...stops].map((stop) => stop()));
+    await Promise.all([...servers.values()].map((stop) => stop()));
   };
 
   return {
@@ -119,6 +121,7 @@ export async function openStand(trees: Trees): Promise<Stand> {
     freshReference,
     products: () => (products ??= Promise.all(productNames.map(freshProduct))),
     reference: () => (reference ??= freshReference()),
+    complaints: () => [...servers.keys()].map((server) => server.complaints()).join(""),
     renew,
     async stop() {
       await renew();
