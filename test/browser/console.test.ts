@@ -129,7 +129,8 @@ test("R-CONF-2 a run that falls back is shown with its text, sequence, attempts,
 test("R-READ-2 R-READ-11 a dropped connection is resumed without a gap", async () => {
   const page = await openConsole();
   const runId = await startRun(page, "default");
-  await untilSequence(page, 5);
+  // Enough rows for the list to scroll.
+  await untilSequence(page, 30);
   await page.getByTestId("drop").click();
   await until(page, '#run[data-link="dropped"]');
   // Who reads further up is left there.

@@ -1,6 +1,5 @@
 // How pieces of tool calls find their call, under every way that servers name or fail to name them.
 import { describe, expect, test } from "vitest";
-import { growth } from "../support/corpus/growth.ts";
 import { toolCallCollector, type ToolCallPiece } from "../../src/providers/tool-calls.ts";
 
 function collect(...pieces: readonly ToolCallPiece[]) {
@@ -198,7 +197,8 @@ test("R-PROV-5 a large input in many pieces, each with its name, is collected in
       { type: "tool_call", toolCallId: "call_0", toolName: "f", input: { text: "{}}".repeat(pieces) } },
     ]);
   };
-  expect(growth(collect(20_000), collect(80_000))).toBeLessThan(10);
+  // Anything quadratic would take hours for this.
+  collect(400_000)();
 }, 60_000);
 
 describe("R-PROV-5 bounds", () => {
