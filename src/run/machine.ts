@@ -1,22 +1,14 @@
 // The run machine: (state, input) -> (state, events, effects). All exactly-once, commit and fallback rules live here. No clock, no I/O, no storage.
-import type { Draft, LogEvent } from "../../schemas/event.ts";
 import type { Failure } from "../../schemas/failure.ts";
-import type { Outcome } from "../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../schemas/plan.ts";
 import type { ProviderEvent, ProviderOutput, Verdict } from "../../schemas/provider.ts";
 import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
-import { errorClassOf, failurePolicies } from "./fallback.ts";
-import {
-  attemptedProviderIds,
-  cancelledOutcome,
-  completedOutcome,
-  damagedOutcome,
-  exhaustedOutcome,
-  failedOutcome,
-} from "./outcome.ts";
+import { cancel, complete, fail, failAttempt } from "./endings.ts";
+import { failurePolicies } from "./fallback.ts";
+import { attemptedProviderIds, damagedOutcome, exhaustedOutcome, failedOutcome } from "./outcome.ts";
 import { fitOutput } from "./output-limit.ts";
-import { evolve, evolveTexts, liveAttempt, type RunState } from "./state.ts";
-import { stableMessages, type Telemetry } from "./telemetry.ts";
+import { liveAttempt, type RunState } from "./state.ts";
+import { abort, emit, logTexts, retract, telemetry, type Step } from "./step.ts";
 
 /** What happens to a run. `at` is Unix epoch milliseconds. */
 export type Input =
@@ -32,19 +24,6 @@ export type Input =
   | { type: "recover"; at: number; reservedTo: number; damaged: boolean }
   /** A recovered run goes on. `recoveries` counts this one. */
   | { type: "resume"; at: number; recoveries: number };
-
-/** What the shell must do. Events are to be logged before effects are carried out. */
-export type Effect =
-  | { type: "open"; attempt: number; target: PlannedTarget }
-  | { type: "abort"; attempt: number }
-  | { type: "telemetry"; telemetry: Telemetry };
-
-export interface Step {
-  state: RunState;
-  /** Numbered, in order; a terminal is always the last. */
-  events: LogEvent[];
-  effects: Effect[];
-}
 
 /** Applies one input. A sealed run absorbs everything. */
 export function transition(state: RunState, input: Input): Step {
@@ -144,10 +123,6 @@ function resume(step: Step, at: number, recoveries: number): void {
   open(step, at, target);
 }
 
-function retract(step: Step, at: number): void {
-  emit(step, at, { type: "content_snapshot", payload: { text: step.state.stepText, reasoning: "" } });
-}
-
 /** The texts from `index` on that need no decision: the attempt is committed, and they fit whatever they hold. */
 function textsFrom(state: RunState, events: readonly ProviderEvent[], index: number): string[] {
   const texts: string[] = [];
@@ -161,19 +136,6 @@ function textsFrom(state: RunState, events: readonly ProviderEvent[], index: num
     texts.push(event.text);
   }
   return texts;
-}
-
-function logTexts(step: Step, texts: readonly string[], at: number): void {
-  const { nextSequence, lastAt } = step.state;
-  const time = Math.max(at, lastAt);
-  const events = texts.map((text, index) => ({
-    type: "content_delta" as const,
-    payload: { text },
-    sequence: nextSequence + index,
-    at: time,
-  }));
-  for (const event of events) step.events.push(event);
-  step.state = evolveTexts(step.state, events);
 }
 
 function provider(step: Step, event: ProviderEvent | undefined, at: number): void {
@@ -286,21 +248,6 @@ function settleComplete(step: Step, event: Extract<Verdict, { verdict: "complete
   complete(step, at, ordinary ? (called ? "tool_calls" : "stop") : event.stopReason);
 }
 
-function complete(step: Step, at: number, stopReason: Extract<Verdict, { verdict: "complete" }>["stopReason"]): void {
-  logUsage(step, at);
-  const outcome = completedOutcome(step.state, at, stopReason);
-  emit(step, at, { type: "terminal", payload: outcome });
-  const ids = attemptedProviderIds(step.state.attempts);
-  telemetry(step, {
-    type: "stream_completed",
-    payload: {
-      providerId: ids.at(-1) ?? "",
-      durationMs: Math.max(0, at - step.state.charter.startedAt),
-      attemptedProviderIds: ids,
-    },
-  });
-}
-
 /** An attempt is over without an answer: the next target, or the end of the run. */
 function failed(step: Step, at: number, failure: Failure): void {
   const live = liveAttempt(step.state);
@@ -322,84 +269,4 @@ function failed(step: Step, at: number, failure: Failure): void {
   }
   retract(step, at);
   open(step, at, next);
-}
-
-/** Logs that the live attempt failed, with what it has used. */
-function failAttempt(step: Step, at: number, failure: Failure): void {
-  const live = liveAttempt(step.state);
-  if (live === undefined) return;
-  logUsage(step, at);
-  const errorClass = errorClassOf(failure, live.status === "committed");
-  const { failureClass, message, httpStatus, providerCode, retryAfterMs } = failure;
-  emit(step, at, {
-    type: "attempt",
-    payload: {
-      attempt: live.attempt,
-      step: live.step,
-      targetId: live.targetId,
-      phase: "failed",
-      errorClass,
-      failureClass,
-      message,
-      ...(httpStatus !== undefined && { httpStatus }),
-      ...(providerCode !== undefined && { providerCode }),
-      ...(retryAfterMs !== undefined && { retryAfterMs }),
-    },
-  });
-  telemetry(step, {
-    type: "stream_attempt_failed",
-    payload: { providerId: live.targetId, errorClass, message: stableMessages[errorClass] },
-  });
-}
-
-function fail(step: Step, at: number, outcome: Outcome): void {
-  if (outcome.outcome !== "error") return;
-  emit(step, at, { type: "terminal", payload: outcome });
-  const { errorClass } = outcome.error;
-  const ids = attemptedProviderIds(step.state.attempts);
-  const providerId = ids.at(-1);
-  telemetry(step, {
-    type: "stream_failed",
-    payload: {
-      ...(providerId !== undefined && { providerId }),
-      errorClass,
-      message: stableMessages[errorClass],
-      attemptedProviderIds: ids,
-    },
-  });
-}
-
-function cancel(step: Step, at: number, reason: string | undefined): void {
-  abort(step);
-  logUsage(step, at);
-  emit(step, at, { type: "terminal", payload: cancelledOutcome(step.state, at, reason) });
-  const ids = attemptedProviderIds(step.state.attempts);
-  const providerId = ids.at(-1);
-  telemetry(step, {
-    type: "stream_cancelled",
-    payload: { ...(providerId !== undefined && { providerId }), attemptedProviderIds: ids },
-  });
-}
-
-function abort(step: Step): void {
-  const live = liveAttempt(step.state);
-  if (live !== undefined) step.effects.push({ type: "abort", attempt: live.attempt });
-}
-
-/** Usage is cumulative within an attempt, so it is logged once, when the attempt ends. */
-function logUsage(step: Step, at: number): void {
-  const { unloggedUsage } = step.state;
-  const live = liveAttempt(step.state);
-  if (unloggedUsage === undefined || live === undefined) return;
-  emit(step, at, { type: "usage", payload: { ...unloggedUsage, attempt: live.attempt } });
-}
-
-function emit(step: Step, at: number, draft: Draft): void {
-  const event: LogEvent = { ...draft, sequence: step.state.nextSequence, at: Math.max(at, step.state.lastAt) };
-  step.events.push(event);
-  step.state = evolve(step.state, event);
-}
-
-function telemetry(step: Step, entry: Telemetry): void {
-  step.effects.push({ type: "telemetry", telemetry: entry });
 }

@@ -1,7 +1,8 @@
 // What must hold after every input of every run, whatever the providers do. One function for the property tests and the model check.
 import * as v from "valibot";
 import { logEventSchema, streamEventSchema, type LogEvent } from "../../../schemas/event.ts";
-import type { Effect, Input, Step } from "../../../src/run/machine.ts";
+import type { Input } from "../../../src/run/machine.ts";
+import type { Effect, Step } from "../../../src/run/step.ts";
 import { provenanceOf } from "../../../src/run/outcome.ts";
 import { findSecretKeys } from "../../../src/run/secret-keys.ts";
 import { evolve, initialState, liveAttempt, type RunState } from "../../../src/run/state.ts";
