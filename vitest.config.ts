@@ -10,13 +10,14 @@ export default defineConfig({
     // Two files at a time on any machine: most of a server test is waiting, and more of them would disturb each other.
     maxWorkers: 2,
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], testTimeout: 60_000 } },
       {
         plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
         test: {
           name: "workerd",
           include: ["test/workerd/**/*.test.ts"],
           globalSetup: ["test/workerd/provider.setup.ts"],
+          testTimeout: 60_000,
         },
       },
       { test: { name: "http", include: ["test/http/**/*.test.ts"], ...server } },

@@ -138,7 +138,8 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     const flushedAt = Date.now();
     const taken = { taken: entries.length, elapsedMs: flushedAt - lastFlush, before: reservedTo - reservedFrom };
     lastFlush = flushedAt;
-    const reserved = last + reservation(taken, options);
+    // Never less than before: a number beyond the new block may already have been seen.
+    const reserved = Math.max(reservedTo, last + reservation(taken, options));
     if (terminal === undefined) store.flush(entries, reserved);
     else store.seal(entries, terminal.payload.outcome, terminal.at);
     return reserved;

@@ -156,6 +156,24 @@ describe("run log", () => {
     expect(reservation({ taken: 1000, elapsedMs: 1, before: 4096 }, { ...options, strict: true })).toBe(0);
   });
 
+  it("R-DUR-1 never takes back a reservation: a number beyond the next block may have been seen", () =>
+    withLog(async ({ open, hold, store, flushes }) => {
+      const log = open({ flushMs: 1 });
+      log.append(Array.from({ length: 64 }, (_, index) => delta(index, "x")));
+      await log.settled();
+      // Slow for a moment: the block that this flush asks for ends before the one that stands. Then fast again.
+      const release = hold();
+      const before = flushes();
+      log.append([delta(64, "x")]);
+      while (flushes() === before) await new Promise((resolve) => setTimeout(resolve, 1));
+      log.append(Array.from({ length: 200 }, (_, index) => delta(65 + index, "x")));
+      expect(log.visibleTo).toBe(store.marks().reservedTo);
+      expect(log.visibleTo).toBeGreaterThan(64 + 64);
+      release();
+      await log.settled();
+      expect(log.visibleTo).toBe(264);
+    }));
+
   it("R-DUR-3 flushes at 32 KB without waiting for the clock", () =>
     withLog(async ({ open, flushes }) => {
       const log = open();
