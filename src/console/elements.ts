@@ -27,17 +27,22 @@ export const setMark = (element: HTMLElement, name: string, value: string): void
   if (element.dataset[name] !== value) element.dataset[name] = value;
 };
 
-/** Whether the reader of a scrolled element was at its end when it last scrolled; a resize moves the end without scrolling. */
-const followed = new WeakMap<HTMLElement, boolean>();
+/** Pixels; who has scrolled less than a line has not left the end. */
+const line = 32;
 
-/** Applies a change and keeps the end of a scrolled element in sight, unless its reader has scrolled away from it. */
+/** The scrollTop at which the end of an element was last in sight; out of reach once its reader has scrolled up. */
+const keptAt = new WeakMap<HTMLElement, number>();
+
+/**
+ * Applies a change and keeps the end of a scrolled element in sight, unless its reader has scrolled away from it. Only the
+ * place tells: scroll events come a frame late, when the list may have another size.
+ */
 export const keepingEnd = (scroller: HTMLElement, change: () => void): void => {
-  if (!followed.has(scroller)) {
-    followed.set(scroller, true);
-    scroller.addEventListener("scroll", () => {
-      followed.set(scroller, scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 32);
-    });
-  }
+  const kept = keptAt.get(scroller);
+  if (kept === undefined) new ResizeObserver(() => keepingEnd(scroller, () => {})).observe(scroller);
+  const below = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop;
+  const following = below < line || scroller.scrollTop > (kept ?? 0) - line;
   change();
-  if (followed.get(scroller) === true) scroller.scrollTop = scroller.scrollHeight;
+  if (following) scroller.scrollTop = scroller.scrollHeight;
+  keptAt.set(scroller, following ? scroller.scrollTop : Infinity);
 };
