@@ -3,7 +3,7 @@ import type { Failure, FailureClass } from "../schemas/failure.ts";
 import type { PlannedTarget } from "../schemas/plan.ts";
 import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
-import type { Adapter } from "../src/providers/provider.ts";
+import type { Adapter, Bindings } from "../src/providers/provider.ts";
 import { attemptClock } from "./attempt-clock.ts";
 import { packetBatch } from "./packet-batch.ts";
 import type { Timer } from "./within.ts";
@@ -21,6 +21,7 @@ export interface AttemptOptions {
   request: StartRequest;
   /** The target's secret; `missing` when it names one that is not set. */
   key: string | undefined | { missing: string };
+  bindings: Bindings;
   /** Never called before `startAttempt` returned. The last event of the last call is the verdict. */
   emit(events: ProviderEvent[]): void;
   now(): number;
@@ -91,9 +92,11 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (typeof key === "object") {
       return fail({ failureClass: "auth", message: `The secret ${key.missing} is not set on this server.` });
     }
-    const built = adapter.request(options.request, planned.target, key);
+    const plain = adapter.request(options.request, planned.target, key);
+    const built = (await adapter.sign?.(plain, planned.target, key)) ?? plain;
+    if (ended) return;
     deliver(built.unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
-    const response = await (adapter.respond?.(built, planned.target, abort.signal) ??
+    const response = await (adapter.respond?.(built, planned.target, abort.signal, options.bindings) ??
       fetch(built.url, {
         method: "POST",
         headers: built.headers,

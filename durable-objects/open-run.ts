@@ -138,6 +138,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       planned,
       request,
       key: keyOf(planned),
+      bindings: { ...env },
       emit: (events) => apply({ type: "provider", at: Date.now(), attempt: number, events }),
       now: () => Date.now(),
     });

@@ -23,17 +23,27 @@ export interface HttpAnswer {
   now: number;
 }
 
+/** What the Worker has beside the network, by binding name. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
 export interface Adapter {
   /** Builds the POST to one target. `key` is the target's secret, if it has one. */
   request(request: StartRequest, target: Target, key: string | undefined): AdapterRequest;
+  /** For formats whose requests carry a signature over their bytes: the same request, signed. */
+  sign?(request: AdapterRequest, target: Target, key: string | undefined): Promise<AdapterRequest>;
   /** A fresh reader of one response body. Its law: same events for any split; exactly one verdict, last. */
   reader(limits: ReaderLimits): Stage<Uint8Array, ProviderEvent>;
   /** Classes a response that is no stream of this format. */
   failure(answer: HttpAnswer): Failure;
   /** Whether a body that starts with this character (white space and BOM passed over) can be a stream of this format. */
   starts(character: string): boolean;
-  /** For a target inside the Worker: answers instead of `fetch`. */
-  respond?(request: AdapterRequest, target: Target, signal: AbortSignal): Response;
+  /** For a target inside the Worker: answers instead of `fetch`; `undefined` for one that is to be fetched after all. */
+  respond?(
+    request: AdapterRequest,
+    target: Target,
+    signal: AbortSignal,
+    bindings: Bindings,
+  ): Response | Promise<Response> | undefined;
 }
 
 export interface ReaderLimits {

@@ -7,10 +7,13 @@ import { sumUp } from "../support/corpus/reading.ts";
 
 const targetOf = (model?: string): Target => ({ id: "demo", adapter: "demo", ...(model !== undefined && { model }) });
 
-function respond(model: string | undefined, signal: AbortSignal = new AbortController().signal): Response {
+async function respond(
+  model: string | undefined,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Response> {
   const target = targetOf(model);
   const built = demo.request({ schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" }, target, undefined);
-  const response = demo.respond?.(built, target, signal);
+  const response = await demo.respond?.(built, target, signal, {});
   if (response === undefined) throw new Error("the demo target does not answer");
   return response;
 }
@@ -33,7 +36,7 @@ describe("R-CONF-2 the demo target", () => {
   test.each([[undefined], ["demo-answer"], ["demo-slow"], ["a name it does not know"]])(
     "%s answers in the provider's own format, and completes",
     async (model) => {
-      const response = respond(model);
+      const response = await respond(model);
       expect(response.headers.get("content-type")).toBe("text/event-stream");
       const body = readBody(response);
       await vi.runAllTimersAsync();
@@ -49,7 +52,7 @@ describe("R-CONF-2 the demo target", () => {
   );
 
   test("demo-busy answers 429 with a hint", async () => {
-    const response = respond("demo-busy");
+    const response = await respond("demo-busy");
     expect(response.status).toBe(429);
     const answer = { status: response.status, headers: response.headers, body: await response.text(), now: 0 };
     expect(demo.failure(answer)).toEqual({
@@ -62,7 +65,7 @@ describe("R-CONF-2 the demo target", () => {
   });
 
   test("demo-cut stops after some words: truncated", async () => {
-    const body = readBody(respond("demo-cut"));
+    const body = readBody(await respond("demo-cut"));
     await vi.runAllTimersAsync();
     const reading = sumUp(await body);
     expect(reading.verdicts).toEqual([{ type: "verdict", verdict: "truncated" }]);
@@ -71,7 +74,7 @@ describe("R-CONF-2 the demo target", () => {
 
   test("R-CANCEL-2 demo-silent shows nothing, and ends when it is aborted", async () => {
     const abort = new AbortController();
-    const reader = respond("demo-silent", abort.signal).body?.getReader();
+    const reader = (await respond("demo-silent", abort.signal)).body?.getReader();
     expect(new TextDecoder().decode((await reader?.read())?.value)).toContain('"role":"assistant"');
     const silence = reader?.read();
     const settled = vi.fn<() => void>();
@@ -86,7 +89,7 @@ describe("R-CONF-2 the demo target", () => {
     "R-CANCEL-2 %s ends when it is aborted, and leaves no timer",
     async (model) => {
       const abort = new AbortController();
-      const reader = respond(model, abort.signal).body?.getReader();
+      const reader = (await respond(model, abort.signal)).body?.getReader();
       await reader?.read();
       const next = reader?.read();
       // The stream is asked in a later turn of the event loop than the read.
@@ -101,7 +104,7 @@ describe("R-CONF-2 the demo target", () => {
   test.each(["demo-answer", "demo-silent"])(
     "R-CANCEL-2 %s that is aborted before it began sends no word and leaves no timer",
     async (model) => {
-      const reader = respond(model, AbortSignal.abort()).body?.getReader();
+      const reader = (await respond(model, AbortSignal.abort())).body?.getReader();
       await expect(async () => {
         for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
           expect(new TextDecoder().decode(read.value)).toContain('"role"');
@@ -113,7 +116,7 @@ describe("R-CONF-2 the demo target", () => {
 
   test("R-CANCEL-2 a reader that leaves after the abort meets no error", async () => {
     const abort = new AbortController();
-    const reader = respond("demo-answer", abort.signal).body?.getReader();
+    const reader = (await respond("demo-answer", abort.signal)).body?.getReader();
     await reader?.read();
     abort.abort();
     await expect(reader?.cancel()).resolves.toBeUndefined();

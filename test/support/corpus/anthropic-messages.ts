@@ -6,7 +6,8 @@ import {
   anthropicMessageStart,
 } from "../provider-bytes/anthropic-messages.ts";
 import { sseComment, sseEvent } from "../provider-bytes/framing.ts";
-import type { CorpusStream, ExpectedCall, ExpectedEnd } from "./corpus-stream.ts";
+import type { CorpusFormat, CorpusStream, ExpectedCall, ExpectedEnd } from "./corpus-stream.ts";
+import { sseContractMetAt } from "./terminal-contract.ts";
 
 type Expected = Omit<CorpusStream, "name" | "format" | "wire" | "end">;
 
@@ -44,7 +45,7 @@ const startUsage = { inputTokens: 12, outputTokens: 1 };
 const weather: ExpectedCall = { toolCallId: "toolu_a", toolName: "weather", input: { city: "北京" } };
 const time: ExpectedCall = { toolCallId: "toolu_b", toolName: "time", input: { zone: "UTC" } };
 
-export const anthropicMessagesStreams: readonly CorpusStream[] = [
+const streams: readonly CorpusStream[] = [
   stream("text", anthropicMessages({ deltas: ["Hé", "llo, 世", "界 🎉"] }), complete, {
     text: "Héllo, 世界 🎉",
     usage,
@@ -230,3 +231,16 @@ export const anthropicMessagesStreams: readonly CorpusStream[] = [
     { usage: startUsage },
   ),
 ];
+
+export const anthropicMessagesFormat: CorpusFormat = {
+  format: "anthropic-messages",
+  framing: "sse",
+  streams,
+  contractMetAt(stream) {
+    let stopReason = false;
+    return sseContractMetAt(stream, ({ type }) => {
+      if (type === "message_delta") stopReason = true;
+      return type === "message_stop" && stopReason;
+    });
+  },
+};

@@ -1,7 +1,17 @@
-// All streams of the corpus.
-import { anthropicMessagesStreams } from "./anthropic-messages.ts";
-import type { CorpusStream } from "./corpus-stream.ts";
-import { ollamaStreams } from "./ollama.ts";
-import { openAiChatStreams } from "./openai-chat.ts";
+// All formats and streams of the corpus.
+import { anthropicMessagesFormat } from "./anthropic-messages.ts";
+import type { CorpusFormat, CorpusStream, Framing, StreamFormat } from "./corpus-stream.ts";
+import { ollamaFormat } from "./ollama.ts";
+import { openAiChatFormat } from "./openai-chat.ts";
 
-export const corpus: readonly CorpusStream[] = [...openAiChatStreams, ...anthropicMessagesStreams, ...ollamaStreams];
+export const corpusFormats: readonly CorpusFormat[] = [openAiChatFormat, anthropicMessagesFormat, ollamaFormat];
+
+export const corpus: readonly CorpusStream[] = corpusFormats.flatMap(({ streams }) => streams);
+
+export function formatOf({ format }: { readonly format: StreamFormat }): CorpusFormat {
+  const found = corpusFormats.find((candidate) => candidate.format === format);
+  if (found === undefined) throw new Error(`The corpus has no format ${format}`);
+  return found;
+}
+
+export const framingOf = (stream: CorpusStream): Framing => stream.framing ?? formatOf(stream).framing;

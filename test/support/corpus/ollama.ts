@@ -1,7 +1,8 @@
 // Streams of Ollama's native chat (NDJSON): whole, broken and odd.
 import { jsonLine } from "../provider-bytes/framing.ts";
 import { ollamaChat, ollamaErrorLine, ollamaLine } from "../provider-bytes/ollama.ts";
-import type { CorpusStream, ExpectedEnd } from "./corpus-stream.ts";
+import type { CorpusFormat, CorpusStream, ExpectedEnd } from "./corpus-stream.ts";
+import { ndjsonContractMetAt } from "./terminal-contract.ts";
 
 type Expected = Omit<CorpusStream, "name" | "format" | "wire" | "end">;
 
@@ -18,7 +19,7 @@ const called: ExpectedEnd = { verdict: "complete", stopReason: "tool_calls" };
 const truncated: ExpectedEnd = { verdict: "truncated" };
 const usage = { inputTokens: 12, outputTokens: 7 };
 
-export const ollamaStreams: readonly CorpusStream[] = [
+const streams: readonly CorpusStream[] = [
   stream("text", ollamaChat({ deltas: ["Hé", "llo, 世", "界 🎉"] }), complete, { text: "Héllo, 世界 🎉", usage }),
   stream(
     "the shortest answer",
@@ -132,3 +133,10 @@ export const ollamaStreams: readonly CorpusStream[] = [
     { text: "Hi" },
   ),
 ];
+
+export const ollamaFormat: CorpusFormat = {
+  format: "ollama",
+  framing: "ndjson",
+  streams,
+  contractMetAt: (stream) => ndjsonContractMetAt(stream, ({ done }) => done === true),
+};

@@ -1,7 +1,9 @@
 // Streams of the OpenAI Chat Completions family, as its many servers send them: whole, broken and odd.
+import { isRecord } from "../../../src/wire/json.ts";
 import { openAiChat, openAiDelta, openAiErrorEvent, openAiEvent } from "../provider-bytes/openai-chat.ts";
 import { sseComment, sseEvent } from "../provider-bytes/framing.ts";
-import type { CorpusStream, ExpectedCall, ExpectedEnd } from "./corpus-stream.ts";
+import type { CorpusFormat, CorpusStream, ExpectedCall, ExpectedEnd } from "./corpus-stream.ts";
+import { sseContractMetAt } from "./terminal-contract.ts";
 
 type Expected = Omit<CorpusStream, "name" | "format" | "wire" | "end">;
 
@@ -38,7 +40,7 @@ const failed = (failureClass: Extract<ExpectedEnd, { verdict: "failed" }>["failu
 const weather: ExpectedCall = { toolCallId: "call_a", toolName: "weather", input: { city: "北京" } };
 const time: ExpectedCall = { toolCallId: "call_b", toolName: "time", input: { zone: "UTC" } };
 
-export const openAiChatStreams: readonly CorpusStream[] = [
+const streams: readonly CorpusStream[] = [
   stream("text", openAiChat({ deltas: ["Hé", "llo, 世", "界 🎉"] }), complete, { text: "Héllo, 世界 🎉" }),
   stream("the shortest answer", [choice({ content: "é✓🎉" }), choice({}, "stop"), done], complete, { text: "é✓🎉" }),
   stream("no [DONE], a clean end", [choice({ content: "Hi" }), choice({}, "stop")], complete, { text: "Hi" }),
@@ -293,3 +295,15 @@ export const openAiChatStreams: readonly CorpusStream[] = [
 function usage(input: number, output: number, total: number) {
   return { prompt_tokens: input, completion_tokens: output, total_tokens: total };
 }
+
+export const openAiChatFormat: CorpusFormat = {
+  format: "openai-chat",
+  framing: "sse",
+  streams,
+  contractMetAt: (stream) =>
+    sseContractMetAt(stream, ({ choices }) => {
+      const [choice]: unknown[] = Array.isArray(choices) ? choices : [];
+      const finish = isRecord(choice) ? choice["finish_reason"] : undefined;
+      return typeof finish === "string" && finish !== "";
+    }),
+};

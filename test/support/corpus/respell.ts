@@ -1,6 +1,6 @@
 // The same stream in other spellings that mean the same: line ends, the space after the colon, a BOM, comments.
 import type { LineEnd } from "../provider-bytes/framing.ts";
-import type { StreamFormat } from "./corpus-stream.ts";
+import type { Framing } from "./corpus-stream.ts";
 
 export interface StreamSpelling {
   readonly lineEnd: LineEnd | "mixed";
@@ -19,9 +19,17 @@ export const spellings: readonly StreamSpelling[] = lineEnds.flatMap((lineEnd) =
 
 const cycle: readonly LineEnd[] = ["\n", "\r", "\r\n", "\n", "\r\n", "\r"];
 
-/** `wire` has LF line ends and one space after each colon. In NDJSON a blank line stands for a comment, and there is no colon. */
-export function respell(format: StreamFormat, wire: string, spelling: StreamSpelling): string {
-  const sse = format !== "ollama";
+/**
+ * `wire` has LF line ends and one space after each colon. In NDJSON and in a JSON array a blank line stands for a comment,
+ * and there is no colon. Bytes have no other spelling.
+ */
+export function respell<Wire extends string | Uint8Array>(
+  framing: Framing,
+  wire: Wire,
+  spelling: StreamSpelling,
+): Wire | string {
+  if (typeof wire !== "string" || framing === "binary") return wire;
+  const sse = framing === "sse";
   const lines = wire.split("\n");
   let text = spelling.bom ? "\uFEFF" : "";
   for (const [index, line] of lines.entries()) {

@@ -1,0 +1,33 @@
+// Finds where a text stream has met its format's terminal contract, by reading its lines as anybody would: not the adapters'
+// code, on purpose.
+import { isRecord, parseJson } from "../../../src/wire/json.ts";
+import { toBytes } from "../provider-bytes/splits.ts";
+import type { CorpusStream } from "./corpus-stream.ts";
+
+/** Byte offset of the end of the first line of SSE at which `met` says so for the JSON objects so far; infinite when it never does. */
+export function sseContractMetAt({ wire }: CorpusStream, met: (value: Record<string, unknown>) => boolean): number {
+  return metAt(wire, met, (line, event) => (line.startsWith("data:") ? event + line.slice(5) : event));
+}
+
+/** The same for NDJSON. */
+export function ndjsonContractMetAt({ wire }: CorpusStream, met: (value: Record<string, unknown>) => boolean): number {
+  return metAt(wire, met, (line) => line);
+}
+
+function metAt(
+  wire: CorpusStream["wire"],
+  met: (value: Record<string, unknown>) => boolean,
+  join: (line: string, event: string) => string,
+): number {
+  if (typeof wire !== "string") return Number.POSITIVE_INFINITY;
+  let offset = 0;
+  let event = "";
+  for (const line of wire.split("\n")) {
+    const end = offset + toBytes(line).length;
+    offset = end + 1;
+    event = line === "" ? "" : join(line, event);
+    const value: unknown = parseJson(event)?.value;
+    if (isRecord(value) && met(value)) return end;
+  }
+  return Number.POSITIVE_INFINITY;
+}
