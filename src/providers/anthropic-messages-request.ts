@@ -50,10 +50,11 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
 }
 
 type Block = Record<string, unknown>;
+type Turn = { role: "user" | "assistant"; content: Block[] };
 
 /** Roles must alternate and tool results are user blocks, so neighbours of one role become one turn. */
-function turns(messages: readonly Message[]): { role: "user" | "assistant"; content: Block[] }[] {
-  const result: { role: "user" | "assistant"; content: Block[] }[] = [];
+function turns(messages: readonly Message[]): Turn[] {
+  const result: Turn[] = [];
   for (const message of messages) {
     if (message.role === "system") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
@@ -61,7 +62,17 @@ function turns(messages: readonly Message[]): { role: "user" | "assistant"; cont
     if (last?.role === role) last.content.push(...blocks(message));
     else result.push({ role, content: blocks(message) });
   }
-  return result;
+  return withoutTrailingSpace(result);
+}
+
+/** The API refuses a trailing assistant text that ends in white space or is empty. */
+function withoutTrailingSpace(turns: Turn[]): Turn[] {
+  const turn = turns.at(-1);
+  const text = turn?.content.at(-1)?.["text"];
+  if (turn?.role !== "assistant" || typeof text !== "string") return turns;
+  const trimmed = text.trimEnd();
+  const content = [...turn.content.slice(0, -1), ...(trimmed === "" ? [] : [{ type: "text", text: trimmed }])];
+  return [...turns.slice(0, -1), ...(content.length === 0 ? [] : [{ ...turn, content }])];
 }
 
 function blocks(message: Message): Block[] {

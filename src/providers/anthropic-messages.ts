@@ -16,6 +16,7 @@ export const anthropicMessages: Adapter = {
   reader: anthropicReader,
   failure: httpFailure,
   starts: startsLikeSse,
+  continues: () => true,
 };
 
 const stopReasons: Record<string, StopReason> = {

@@ -17,6 +17,7 @@ export const ollama: Adapter = {
   reader: ollamaReader,
   failure: httpFailure,
   starts: (character) => character !== "<",
+  continues: () => true,
 };
 
 const stopReasons: Record<string, StopReason> = { stop: "stop", length: "length" };

@@ -17,6 +17,7 @@ export const openAiChat: Adapter = {
   reader: openAiChatReader,
   failure: httpFailure,
   starts: startsLikeSse,
+  continues: () => true,
 };
 
 const stopReasons: Record<string, StopReason> = {

@@ -37,6 +37,8 @@ export interface Adapter {
   failure(answer: HttpAnswer): Failure;
   /** Whether a body that starts with this character (white space and BOM passed over) can be a stream of this format. */
   starts(character: string): boolean;
+  /** Whether this target goes on from a trailing assistant message, rather than answering or refusing it. */
+  continues(target: Target): boolean;
   /** For a target inside the Worker: answers instead of `fetch`; `undefined` for one that is to be fetched after all. */
   respond?(
     request: AdapterRequest,
