@@ -6,7 +6,8 @@ import { asCount, asName, asRecord, asText, parseJson, type JsonRecord } from ".
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
-import { errorEventFacts, errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import { errorEventFacts, errorFacts } from "./error-facts.ts";
+import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";

@@ -7,7 +7,8 @@ import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord 
 import { lineReader, type Line } from "../wire/line-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { headersOf, messagesOf, outputText, partsOf, textOf, unsentToolErrors, urlOf } from "./conversation.ts";
-import { errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import { errorFacts } from "./error-facts.ts";
+import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, AdapterRequest, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";

@@ -6,7 +6,8 @@ import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord 
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { errorEventFacts, errorFacts, httpFailure, inBandFailure } from "./http-failure.ts";
+import { errorEventFacts, errorFacts } from "./error-facts.ts";
+import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
