@@ -28,6 +28,8 @@ export const anthropicBlockStop = (index: number): string => anthropicEvent("con
 export const anthropicText = (text: string, index = 0): string => anthropicDelta(index, { type: "text_delta", text });
 export const anthropicJson = (index: number, text: string): string =>
   anthropicDelta(index, { type: "input_json_delta", partial_json: text });
+/** A text block's opening event and its text. */
+const said = (text: string): string => anthropicBlock(0, { type: "text", text: "" }) + anthropicText(text);
 /** The last two events. */
 export const anthropicEnd = (stopReason: unknown, usage: unknown = { output_tokens: 7 }): string =>
   anthropicEvent("message_delta", { delta: { stop_reason: stopReason }, usage }) + anthropicEvent("message_stop");
@@ -103,6 +105,23 @@ const streams: readonly CorpusStream[] = [
     "interleaved tool blocks",
     [
       anthropicMessageStart(),
+      tool(0, "toolu_a", "weather"),
+      tool(1, "toolu_b", "time"),
+      anthropicJson(0, '{"city":'),
+      anthropicJson(1, '{"zone":"U'),
+      anthropicJson(0, '"北京"}'),
+      anthropicJson(1, 'TC"}'),
+      anthropicBlockStop(1),
+      anthropicBlockStop(0),
+      anthropicEnd("tool_use"),
+    ],
+    called,
+    { calls: [weather, time], usage },
+  ),
+  stream(
+    "interleaved tool blocks, an index left out",
+    [
+      anthropicMessageStart(),
       tool(1, "toolu_a", "weather"),
       tool(2, "toolu_b", "time"),
       anthropicJson(1, '{"city":'),
@@ -148,7 +167,7 @@ const streams: readonly CorpusStream[] = [
       sseComment("keepalive"),
       anthropicEvent("ping"),
       anthropicEvent("content_block_heartbeat", { index: 0 }),
-      anthropicText("Hi"),
+      said("Hi"),
       anthropicDelta(0, { type: "citations_delta", citation: { cited_text: "no" } }),
       "data: null\n\n",
       anthropicEnd("end_turn"),
@@ -160,7 +179,7 @@ const streams: readonly CorpusStream[] = [
     "revised usage",
     [
       anthropicMessageStart({ usage: { input_tokens: 43, output_tokens: 9, cache_read_input_tokens: 2 } }),
-      anthropicText("Hi"),
+      said("Hi"),
       anthropicEnd("max_tokens", { input_tokens: 61, output_tokens: 5 }),
     ],
     { verdict: "complete", stopReason: "length" },
@@ -177,14 +196,14 @@ const streams: readonly CorpusStream[] = [
   ),
   stream(
     "the same start twice",
-    [anthropicMessageStart(), anthropicMessageStart(), anthropicText("Hi"), anthropicEnd("end_turn")],
+    [anthropicMessageStart(), anthropicMessageStart(), said("Hi"), anthropicEnd("end_turn")],
     complete,
     { text: "Hi", usage },
   ),
 
   stream("nothing at all", [""], truncated),
   stream("a start and the end", [anthropicMessageStart()], truncated, { usage: startUsage }),
-  stream("text, then the end", [anthropicMessageStart(), anthropicText("Hi")], truncated, {
+  stream("text, then the end", [anthropicMessageStart(), said("Hi")], truncated, {
     text: "Hi",
     usage: startUsage,
   }),
@@ -208,7 +227,7 @@ const streams: readonly CorpusStream[] = [
   }),
   stream(
     "an error after text",
-    [anthropicMessageStart(), anthropicText("Hi"), anthropicErrorEvent("api_error")],
+    [anthropicMessageStart(), said("Hi"), anthropicErrorEvent("api_error")],
     { verdict: "failed", failureClass: "upstream_5xx", providerCode: "api_error" },
     { text: "Hi", usage: startUsage },
   ),
@@ -216,9 +235,9 @@ const streams: readonly CorpusStream[] = [
     "another message in the same body",
     [
       anthropicMessageStart(),
-      anthropicText("Hi"),
+      said("Hi"),
       anthropicMessageStart({ id: "msg_other" }),
-      anthropicText("Ho"),
+      said("Ho"),
       anthropicEnd("end_turn"),
     ],
     { verdict: "failed", failureClass: "protocol" },

@@ -55,8 +55,8 @@ const streams: readonly CorpusStream[] = [
   stream(
     "usage on every event",
     [
-      choice({ content: "a" }, null, { usage: usage(3, 1, 4) }),
-      choice({ content: "b" }, "stop", { usage: usage(3, 2, 5) }),
+      choice({ content: "a" }, null, { id: "chatcmpl-test0001", usage: usage(3, 1, 4) }),
+      choice({ content: "b" }, "stop", { id: "chatcmpl-test0001", usage: usage(3, 2, 5) }),
       done,
     ],
     complete,
@@ -109,8 +109,8 @@ const streams: readonly CorpusStream[] = [
   stream(
     "interleaved tool calls",
     [
-      pieces({ index: 0, id: "call_a", function: { name: "weather", arguments: "" } }),
-      pieces({ index: 1, id: "call_b", function: { name: "time", arguments: '{"zone"' } }),
+      pieces({ index: 0, id: "call_a", type: "function", function: { name: "weather", arguments: "" } }),
+      pieces({ index: 1, id: "call_b", type: "function", function: { name: "time", arguments: '{"zone"' } }),
       pieces({ index: 0, function: { arguments: '{"city":"北' } }, { index: 1, function: { arguments: ':"UTC"}' } }),
       pieces({ index: 0, function: { arguments: '京"}' } }),
       choice({}, "tool_calls"),
@@ -122,7 +122,7 @@ const streams: readonly CorpusStream[] = [
   stream(
     "blank id and name in continuations",
     [
-      pieces({ index: 0, id: "call_a", function: { name: "weather", arguments: '{"city"' } }),
+      pieces({ index: 0, id: "call_a", type: "function", function: { name: "weather", arguments: '{"city"' } }),
       pieces({ index: 0, id: "", function: { name: " ", arguments: ':"北京"}' } }),
       choice({}, "tool_calls"),
       done,
@@ -284,7 +284,7 @@ const streams: readonly CorpusStream[] = [
   stream(
     "a tool call whose input is no JSON",
     [
-      pieces({ index: 0, id: "call_a", function: { name: "weather", arguments: '{"city":' } }),
+      pieces({ index: 0, id: "call_a", type: "function", function: { name: "weather", arguments: '{"city":' } }),
       choice({}, "tool_calls"),
       done,
     ],
