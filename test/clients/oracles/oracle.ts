@@ -23,7 +23,7 @@ export interface OracleReading {
   /** This and the rest: of complete answers only. What a failed one leaves is void. */
   readonly calls?: readonly OracleCall[];
   readonly stopReason?: string | undefined;
-  readonly usage?: Readonly<Record<string, number | undefined>> | undefined;
+  readonly usage?: Readonly<Record<string, number>> | undefined;
 }
 
 export interface Disagreement {
@@ -91,12 +91,12 @@ function inOracleWords(reading: ReturnType<typeof sumUp>): OracleReading {
       ? reading.calls.map(({ toolCallId, toolName, input }) => ({ id: toolCallId, name: toolName, input }))
       : [],
     stopReason: whole ? verdict.stopReason : undefined,
-    usage: whole ? reading.usage : undefined,
+    usage: whole && reading.usage !== undefined ? countsOf(reading.usage) : undefined,
   };
 }
 
 /** The counts that are there; none is no usage. */
-export function countsOf(counts: Readonly<Record<string, number | null | undefined>>): OracleReading["usage"] {
+export function countsOf(counts: Readonly<Record<string, unknown>>): OracleReading["usage"] {
   const known = Object.entries(counts).flatMap(([name, count]) => (typeof count === "number" ? [[name, count]] : []));
   return known.length === 0 ? undefined : Object.fromEntries(known);
 }
