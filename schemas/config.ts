@@ -10,6 +10,16 @@ const DAY_MS = 86_400_000;
 export const adapterIdSchema = v.picklist(["demo", "openai-chat", "anthropic-messages", "ollama"]);
 export type AdapterId = v.InferOutput<typeof adapterIdSchema>;
 
+/** Servers of the OpenAI chat family with an address of their own. */
+const hostedPresets = ["openai", "openrouter", "deepseek", "mistral", "groq", "xai", "perplexity", "together"] as const;
+/** Those that every user runs or rents at another address. */
+const ownPresets = ["azure", "vllm", "llama-cpp", "lm-studio", "sglang", "cloudflare-ai-gateway"] as const;
+
+export const hostedPresetIdSchema = v.picklist(hostedPresets);
+export type HostedPresetId = v.InferOutput<typeof hostedPresetIdSchema>;
+const presetIdSchema = v.picklist([...hostedPresets, ...ownPresets]);
+export type PresetId = v.InferOutput<typeof presetIdSchema>;
+
 /** Milliseconds per attempt, but `totalMs`: per run, from accept. */
 const targetClocksSchema = objectOnly(
   v.strictObject({
@@ -26,6 +36,8 @@ const targetClocksSchema = objectOnly(
 export const targetSchema = v.strictObject({
   id,
   adapter: adapterIdSchema,
+  /** Which server of the OpenAI chat family this is; only with the adapter `openai-chat`. */
+  preset: v.optional(presetIdSchema),
   baseUrl: v.optional(v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^?#@]*$/))),
   model: v.optional(v.pipe(v.string(), v.minLength(1))),
   /** Name of the secret that holds the key; without it no key is sent. */

@@ -1,4 +1,4 @@
-// Builds an OpenAI Chat Completions request. Reads no secret but the key it is given.
+// Builds an OpenAI Chat Completions request, as the target's preset would have it. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import {
@@ -11,59 +11,135 @@ import {
   unsentToolErrors,
   urlOf,
 } from "./conversation.ts";
+import { continuationOf, presetOf, type Preset } from "./openai-presets.ts";
 import type { AdapterRequest } from "./provider.ts";
 
 export function openAiChatRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
-  const { tools, toolChoice } = request;
+  const preset = presetOf(target);
+  const { maxOutputTokens, temperature, topP, seed, stop } = request.generation ?? {};
   const messages = messagesOf(request);
-  const url = urlOf(target.baseUrl, "/chat/completions", target.query);
+  const output = responseFormat(request, preset);
+  const tools = toolFields(request, preset);
+  const idOf = toolIds(messages, preset);
+  const last = messages.at(-1);
+  const begun = last?.role === "assistant" && (last.toolCalls ?? []).length === 0 && textOf(last) !== "";
+  const continuation = begun ? continuationOf(target) : "none";
   const body = {
     model: target.model,
-    messages: messages.map(wireMessage),
+    messages: messages.map((message) => ({
+      ...wireMessage(message, preset, idOf),
+      ...(message === last && continuation === "prefix" && { prefix: true }),
+    })),
     stream: true,
-    // Mistral refuses fields that it does not know, and reports usage unasked.
-    stream_options: new URL(url).hostname === "api.mistral.ai" ? undefined : { include_usage: true },
-    max_tokens: maxOutputTokens,
+    stream_options: preset.streamOptions ? { include_usage: true } : undefined,
+    [preset.maxTokens]: maxOutputTokens,
     temperature,
     top_p: topP,
-    seed,
-    stop,
-    response_format: responseFormat(output),
-    ...(tools !== undefined &&
-      tools.length > 0 && {
-        tools: tools.map(({ name, description, parameters }) => ({
-          type: "function",
-          function: { name, description, parameters },
-        })),
-        tool_choice:
-          typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.name } } : toolChoice,
-      }),
+    ...(preset.seed !== undefined && { [preset.seed]: seed }),
+    stop: preset.stop ? stop : undefined,
+    ...output.fields,
+    ...tools.fields,
+    ...(continuation === "continue_final_message" && { continue_final_message: true, add_generation_prompt: false }),
   };
   return {
-    url,
+    url: chatUrl(target, preset),
     headers: headersOf(
-      {
-        "content-type": "application/json",
-        accept: "text/event-stream",
-        ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      },
+      { "content-type": "application/json", accept: "text/event-stream", ...keyHeader(preset, key) },
       target.headers,
     ),
     body: JSON.stringify(body),
-    unsupported: [...unsentImages(messages, ["system", "assistant"]), ...unsentToolErrors(messages)],
+    unsupported: [
+      ...(seed !== undefined && preset.seed === undefined ? ["generation.seed"] : []),
+      ...(stop !== undefined && !preset.stop ? ["generation.stop"] : []),
+      ...output.unsupported,
+      ...tools.unsupported,
+      ...unsentImages(messages, preset.images ? ["system", "assistant"] : ["system", "assistant", "user"]),
+      ...unsentToolErrors(messages),
+    ],
   };
 }
 
-function wireMessage(message: Message): Record<string, unknown> {
+function chatUrl({ baseUrl = "", model = "", query }: Target, preset: Preset): string {
+  const address = baseUrl === "" ? (preset.baseUrl ?? "") : baseUrl;
+  if (preset.rootPath === undefined || new URL(address).pathname !== "/") {
+    return urlOf(address, "/chat/completions", query);
+  }
+  const path = preset.rootPath.path.replace("{model}", () => encodeURIComponent(model));
+  return urlOf(address, path, { ...preset.rootPath.query, ...query });
+}
+
+function keyHeader({ keyHeader: name }: Preset, key: string | undefined): Record<string, string> {
+  if (key === undefined) return {};
+  return { [name]: name === "api-key" ? key : `Bearer ${key}` };
+}
+
+interface Fields {
+  fields: Record<string, unknown>;
+  unsupported: string[];
+}
+
+const nothing: Fields = { fields: {}, unsupported: [] };
+
+function toolFields({ tools, toolChoice }: StartRequest, preset: Preset): Fields {
+  if (tools === undefined || tools.length === 0) return nothing;
+  if (!preset.tools) return { fields: {}, unsupported: ["tools"] };
+  const named = typeof toolChoice === "object";
+  const choice = named
+    ? { type: "function", function: { name: toolChoice.name } }
+    : toolChoice === "required"
+      ? preset.required
+      : toolChoice;
+  return {
+    fields: {
+      tools: tools.map(({ name, description, parameters }) => ({
+        type: "function",
+        function: { name, description, parameters },
+      })),
+      tool_choice: named && !preset.namedTool ? undefined : choice,
+    },
+    unsupported: named && !preset.namedTool ? ["toolChoice"] : [],
+  };
+}
+
+function responseFormat({ generation }: StartRequest, preset: Preset): Fields {
+  const output = generation?.output;
+  if (output === undefined || output === "text") return nothing;
+  if (!(output === "json" ? preset.jsonObject : preset.jsonSchema)) {
+    return { fields: {}, unsupported: ["generation.output"] };
+  }
+  const format =
+    output === "json"
+      ? { type: "json_object" }
+      : { type: "json_schema", json_schema: { name: "output", schema: output.schema } };
+  return { fields: { response_format: format }, unsupported: [] };
+}
+
+type IdOf = (toolCallId: string) => string;
+
+/** Ids as the server will have them. Those it would refuse are numbered in order of appearance, so that a longer conversation gives the same. */
+function toolIds(messages: readonly Message[], { toolIds: rule }: Preset): IdOf {
+  if (rule === "any") return (id) => id;
+  const ids = messages.flatMap((message) => {
+    if (message.role === "tool") return [message.toolCallId];
+    return message.role === "assistant" ? (message.toolCalls ?? []).map(({ toolCallId }) => toolCallId) : [];
+  });
+  const kept = new Set(ids.filter((id) => /^[A-Za-z0-9]{9}$/.test(id)));
+  const foreign = [...new Set(ids)].filter((id) => !kept.has(id));
+  const numbers = Array.from({ length: ids.length + kept.size }, (_, index) => String(index + 1).padStart(9, "0"));
+  const free = numbers.filter((id) => !kept.has(id));
+  const renamed = new Map(foreign.map((id, index) => [id, free[index] ?? id]));
+  return (id) => renamed.get(id) ?? id;
+}
+
+function wireMessage(message: Message, preset: Preset, idOf: IdOf): Record<string, unknown> {
   if (message.role === "tool") {
-    return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message.output) };
+    return { role: "tool", tool_call_id: idOf(message.toolCallId), content: outputText(message.output) };
   }
   // Only a user's message may hold images.
-  if (message.role === "user") return { role: "user", content: wireContent(message) };
+  if (message.role === "user") return { role: "user", content: preset.images ? wireContent(message) : textOf(message) };
   if (message.role === "system") return { role: "system", content: textOf(message) };
   const calls = message.toolCalls?.map(({ toolCallId, toolName, input }) => ({
-    id: toolCallId,
+    id: idOf(toolCallId),
     type: "function",
     function: { name: toolName, arguments: JSON.stringify(input) },
   }));
@@ -82,10 +158,4 @@ function wireContent(message: Exclude<Message, { role: "tool" }>): unknown {
       ? { type: "text", text: part.text }
       : { type: "image_url", image_url: { url: part.url ?? `data:${part.mediaType};base64,${part.data}` } },
   );
-}
-
-function responseFormat(output: NonNullable<StartRequest["generation"]>["output"]): unknown {
-  if (output === undefined || output === "text") return undefined;
-  if (output === "json") return { type: "json_object" };
-  return { type: "json_schema", json_schema: { name: "output", schema: output.schema } };
 }

@@ -9,6 +9,7 @@ import type { Stage } from "../wire/stage.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
+import { continuationOf } from "./openai-presets.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
@@ -18,7 +19,7 @@ export const openAiChat: Adapter = {
   reader: openAiChatReader,
   failure: httpFailure,
   starts: startsLikeSse,
-  continues: () => true,
+  continues: (target) => continuationOf(target) !== "none",
 };
 
 const stopReasons: Record<string, StopReason> = {

@@ -1,6 +1,6 @@
 // From an unknown configuration to a valid one, or the list of what is wrong with it. Reads no environment.
 import * as v from "valibot";
-import { configSchema, type Config, type Target } from "../../schemas/config.ts";
+import { configSchema, hostedPresetIdSchema, type Config, type Target } from "../../schemas/config.ts";
 import type { AttemptClocks, PlannedTarget } from "../../schemas/plan.ts";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import type { ClockLimits } from "../../schemas/run.ts";
@@ -26,8 +26,12 @@ function* semanticIssues({ targets, routes, limits }: Config): Generator<Validat
     if (target.keyVar !== undefined && reservedVars.has(target.keyVar)) {
       yield issue(`${at}/keyVar`, "names a secret of Holdfast itself", "not");
     }
+    if (target.preset !== undefined && target.adapter !== "openai-chat") {
+      yield issue(`${at}/preset`, "is only for the adapter openai-chat", "not");
+    }
     if (target.adapter === "demo") continue;
-    if (target.baseUrl === undefined) yield issue(`${at}/baseUrl`, "is missing", "required");
+    if (target.baseUrl === undefined && !v.is(hostedPresetIdSchema, target.preset))
+      yield issue(`${at}/baseUrl`, "is missing", "required");
     if (target.model === undefined) yield issue(`${at}/model`, "is missing", "required");
   }
   if (!Object.hasOwn(routes, "default")) yield issue("/routes/default", "is missing", "required");

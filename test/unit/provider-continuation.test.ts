@@ -14,12 +14,14 @@ const target = (fields: Partial<Target>): Target => ({
 
 type Messages = NonNullable<StartRequest["messages"]>;
 
-function sent(fields: Partial<Target>, messages: Messages): unknown {
+function bodyOf(fields: Partial<Target>, messages: Messages): unknown {
   const whole = target(fields);
   const request: StartRequest = { schemaVersion: "1.0", task: { kind: "text_to_text" }, messages };
   const body: unknown = JSON.parse(adapters[whole.adapter].request(request, whole, undefined).body);
-  return Object(body).messages;
+  return body;
 }
+
+const sent = (fields: Partial<Target>, messages: Messages): unknown => Object(bodyOf(fields, messages)).messages;
 
 const begun = (content: string): Messages => [
   { role: "user", content: "Count to five." },
@@ -33,6 +35,47 @@ test.each([
   ["demo", false],
 ] as const)("R-PROV-10 %s goes on from a begun answer: %s", (adapter, continues) => {
   expect(adapters[adapter].continues(target({ adapter }))).toBe(continues);
+});
+
+const question = { role: "user" as const, content: "Count to five." };
+const plain = { role: "assistant" as const, content: "One, two, " };
+const marked = { ...plain, prefix: true };
+const said = { continue_final_message: true, add_generation_prompt: false };
+const DEEPSEEK_BETA = "https://api.deepseek.com/beta";
+
+test.each<[Partial<Target>, boolean, object, object]>([
+  [{ preset: "openai" }, false, plain, {}],
+  [{ preset: "azure" }, false, plain, {}],
+  [{ preset: "openrouter" }, true, plain, {}],
+  [{ preset: "deepseek" }, false, plain, {}],
+  [{ preset: "deepseek", baseUrl: undefined }, false, plain, {}],
+  [{ preset: "deepseek", baseUrl: DEEPSEEK_BETA }, true, marked, {}],
+  [{ baseUrl: `${DEEPSEEK_BETA}/` }, true, marked, {}],
+  [{ preset: "mistral" }, true, marked, {}],
+  [{ preset: "groq" }, true, plain, {}],
+  [{ preset: "xai" }, false, plain, {}],
+  [{ preset: "perplexity" }, false, plain, {}],
+  [{ preset: "together" }, true, plain, {}],
+  [{ preset: "vllm" }, true, plain, said],
+  [{ preset: "sglang" }, true, plain, said],
+  [{ preset: "llama-cpp" }, true, plain, {}],
+  [{ preset: "lm-studio" }, true, plain, {}],
+  [{ preset: "cloudflare-ai-gateway" }, false, plain, {}],
+])("R-PROV-10 R-PROV-11 openai-chat with %j goes on: %s", (fields, continues, message, beside) => {
+  expect(adapters["openai-chat"].continues(target(fields))).toBe(continues);
+  const body = bodyOf(fields, begun("One, two, "));
+  expect(body).toMatchObject({ messages: [question, message], ...beside });
+  expect(Object(body).messages[1]).toEqual(message);
+  expect("continue_final_message" in Object(body)).toBe("continue_final_message" in beside);
+});
+
+test.each<Messages>([
+  [question, { role: "assistant", content: "One", toolCalls: [{ toolCallId: "c1", toolName: "t", input: {} }] }],
+  [question, plain, { role: "user", content: "Go on." }],
+  [question, { role: "assistant", content: "" }],
+])("R-PROV-10 a conversation that does not end in a begun answer is not marked: %j", (...messages) => {
+  expect(JSON.stringify(bodyOf({ preset: "mistral" }, messages))).not.toContain("prefix");
+  expect(JSON.stringify(bodyOf({ preset: "vllm" }, messages))).not.toContain("continue_final_message");
 });
 
 describe("R-PROV-10 anthropic-messages refuses white space at the end of a begun answer", () => {

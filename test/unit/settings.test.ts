@@ -45,6 +45,11 @@ describe("what is wrong", () => {
     ["/targets/1/adapter", withTarget({ adapter: "openai" })],
     ["/targets/1/adapter", withTarget({ adapter: undefined })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: undefined })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: undefined, preset: "azure" })],
+    ["/targets/1/baseUrl", withTarget({ baseUrl: undefined, preset: "vllm" })],
+    ["/targets/1/preset", withTarget({ preset: "open-ai" })],
+    ["/targets/1/preset", withTarget({ preset: "openai", adapter: "anthropic-messages" })],
+    ["/targets/0/preset", { ...valid, targets: [{ id: "demo", adapter: "demo", preset: "openai" }] }],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "ftp://provider.test" })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "provider.test" })],
     ["/targets/1/baseUrl", withTarget({ baseUrl: "https://user:pass@provider.test" })],
@@ -126,6 +131,11 @@ describe("what is left out", () => {
     const some = check(withLimits({ maxActiveRuns: 1 }));
     expect(some.ok && some.config.limits).toMatchObject({ maxActiveRuns: 1, heartbeatMs: 5000 });
   });
+
+  test.each(["openai", "openrouter", "deepseek", "mistral", "groq", "xai", "perplexity", "together"])(
+    "R-CONF-1 the address that the preset %s brings",
+    (preset) => expect(pathsOf(withTarget({ baseUrl: undefined, preset }))).toEqual([]),
+  );
 
   test("R-CONF-1 the shipped configuration is valid", () => {
     const file = path.resolve(import.meta.dirname, "../../holdfast.config.json");
