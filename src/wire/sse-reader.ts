@@ -46,11 +46,15 @@ export function sseReader(maxEvent: number): Stage<Uint8Array, SseItem> {
     const name = colon === -1 ? line : line.slice(0, colon);
     let value = colon === -1 ? "" : line.slice(colon + 1);
     if (value.charCodeAt(0) === 32) value = value.slice(1);
-    if (name === "data") {
+    // Old builds of the llama.cpp server write an error into a field of its own.
+    const failing = name === "error" && value.startsWith("{");
+    if (name === "data" || failing) {
       // The joining line feed counts too: else a flood of empty lines would have no limit.
       size += value.length + (data === undefined ? 0 : 1);
       (data ??= []).push(value);
-    } else if (name === "event") event = value;
+    }
+    if (failing) event = "error";
+    else if (name === "event") event = value;
     else if (name === "id" && !value.includes("\0")) id = value;
   };
 

@@ -62,6 +62,15 @@ describe("R-PROV-2 what stands after the last blank line is told apart", () => {
   ])("%s", (_name, wire, frames) => expect(whole(wire)).toEqual(frames));
 });
 
+test("R-PROV-3 an error in a field of its own is an error event; any other value of that name is passed over", () => {
+  expect(whole('data: a\n\nerror: {"code":500}\n\n')).toEqual([
+    { data: "a" },
+    { data: '{"code":500}', event: "error" },
+  ]);
+  expect(whole('error:{"code":500}')).toEqual([{ data: '{"code":500}', event: "error", residue: true }]);
+  expect(whole("error: none\nerror\ndata: a\n\n")).toEqual([{ data: "a" }]);
+});
+
 test("R-PROV-2 half a character at the end is shown as one", () => {
   expect(framesOf([toBytes("data: 北").subarray(0, 8)])).toEqual([{ data: "\uFFFD", residue: true }]);
 });
