@@ -3,6 +3,7 @@ import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import { headersOf, messagesOf, outputText, partsOf, textOf, unsentImages, urlOf, type Part } from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
+import { turnsOf, type Block } from "./turns.ts";
 
 /** The API requires a limit; this one is used when the request names none. */
 const DEFAULT_MAX_TOKENS = 4096;
@@ -17,7 +18,7 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
     max_tokens: maxOutputTokens ?? DEFAULT_MAX_TOKENS,
     stream: true,
     ...(system !== "" && { system }),
-    messages: turns(messages),
+    messages: turnsOf(messages, blocks),
     // The API takes 0 to 1 only.
     temperature: temperature === undefined ? undefined : Math.min(temperature, 1),
     top_p: topP,
@@ -47,32 +48,6 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
       ...(temperature !== undefined && temperature > 1 ? ["generation.temperature"] : []),
     ],
   };
-}
-
-type Block = Record<string, unknown>;
-type Turn = { role: "user" | "assistant"; content: Block[] };
-
-/** Roles must alternate and tool results are user blocks, so neighbours of one role become one turn. */
-function turns(messages: readonly Message[]): Turn[] {
-  const result: Turn[] = [];
-  for (const message of messages) {
-    if (message.role === "system") continue;
-    const role = message.role === "assistant" ? "assistant" : "user";
-    const last = result.at(-1);
-    if (last?.role === role) last.content.push(...blocks(message));
-    else result.push({ role, content: blocks(message) });
-  }
-  return withoutTrailingSpace(result);
-}
-
-/** The API refuses a trailing assistant text that ends in white space or is empty. */
-function withoutTrailingSpace(turns: Turn[]): Turn[] {
-  const turn = turns.at(-1);
-  const text = turn?.content.at(-1)?.["text"];
-  if (turn?.role !== "assistant" || typeof text !== "string") return turns;
-  const trimmed = text.trimEnd();
-  const content = [...turn.content.slice(0, -1), ...(trimmed === "" ? [] : [{ type: "text", text: trimmed }])];
-  return [...turns.slice(0, -1), ...(content.length === 0 ? [] : [{ ...turn, content }])];
 }
 
 function blocks(message: Message): Block[] {

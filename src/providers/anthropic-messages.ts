@@ -5,10 +5,12 @@ import type { Usage } from "../../schemas/usage.ts";
 import { asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
+import { answerEnd, stopReasonOf } from "./answer-end.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
+import { toolBlocks } from "./tool-blocks.ts";
 import { toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
 
@@ -33,9 +35,7 @@ const stopReasons: Record<string, StopReason> = {
 export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const frames = sseReader(maxEvent);
   const calls = toolCallCollector();
-  /** The provider's index of a tool block to its place among the calls. An index may be used again, and blocks may interleave. */
-  const places = new Map<number, number>();
-  let began = 0;
+  const blocks = toolBlocks(calls);
   let usage: Usage = {};
   let messageId: string | undefined;
   let stopReason: StopReason | "unknown" | undefined;
@@ -60,13 +60,9 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     if (block["type"] === "text" && text !== undefined) events.push({ type: "text", text });
     const thinking = asText(block["thinking"]);
     if (block["type"] === "thinking" && thinking !== undefined) events.push({ type: "reasoning", text: thinking });
-    places.delete(index);
-    if (block["type"] !== "tool_use") return;
-    const place = began++;
-    places.set(index, place);
+    if (block["type"] !== "tool_use") return blocks.close(index);
     const [id, name] = [asText(block["id"]), asText(block["name"])];
-    // A block is a call even if it names nothing: then it is a broken one.
-    events.push(...calls.add({ index: place, id: id ?? `call_${place}`, name, input: asRecord(block["input"]) }));
+    events.push(...blocks.open(index, { id, name, input: asRecord(block["input"]) }));
   };
 
   const blockDelta = (events: ProviderEvent[], index: number, delta: JsonRecord): void => {
@@ -74,22 +70,14 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     const thinking = asText(delta["thinking"]);
     if (text !== undefined) events.push({ type: "text", text });
     if (thinking !== undefined) events.push({ type: "reasoning", text: thinking });
-    const place = places.get(index);
-    const input = asText(delta["partial_json"]);
     // Deltas win over an input given at the block's start: some servers send both.
-    if (place !== undefined && input !== undefined) events.push(...calls.add({ index: place, input }));
+    events.push(...blocks.feed(index, asText(delta["partial_json"])));
   };
 
   const stop = (events: ProviderEvent[]): void => {
     if (stopReason === undefined) return end(events, { type: "verdict", verdict: "truncated" });
-    const cut = stopReason === "length" || stopReason === "content_filter";
-    const whole = calls.finish(cut);
-    if (whole.broken && !cut) return fail(events, "malformed", "A tool call's input is not a JSON object.");
-    if (whole.broken) events.push({ type: "diagnostic", code: "tool_call_incomplete" });
-    events.push(...whole.calls);
-    const called = whole.calls.length > 0 && (stopReason === "stop" || stopReason === "unknown");
-    const word = called ? "tool_calls" : stopReason;
-    end(events, { type: "verdict", verdict: "complete", ...(word !== "unknown" && { stopReason: word }) });
+    done = true;
+    events.push(...answerEnd(calls, stopReason));
   };
 
   const bound = (events: ProviderEvent[]): void => {
@@ -123,9 +111,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
         return bound(events);
       case "message_delta": {
         const reason = asText(asRecord(event["delta"])?.["stop_reason"]);
-        if (reason !== undefined) {
-          stopReason = Object.hasOwn(stopReasons, reason) ? (stopReasons[reason] ?? "unknown") : "unknown";
-        }
+        if (reason !== undefined) stopReason = stopReasonOf(stopReasons, reason);
         return count(events, event["usage"]);
       }
       case "message_stop":
