@@ -95,6 +95,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const plain = adapter.request(options.request, planned.target, key);
     const built = (await adapter.sign?.(plain, planned.target, key)) ?? plain;
     if (ended) return;
+    if ("failureClass" in built) return fail(built);
     deliver(built.unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
     const response = await (adapter.respond?.(built, planned.target, abort.signal, options.bindings) ??
       fetch(built.url, {

@@ -62,6 +62,15 @@ export function unsentImages(messages: readonly Message[], roles: readonly Messa
   return lost ? ["messages.content.image"] : [];
 }
 
+/** For formats that take an image's bytes, but not its address. */
+export function unsentImageUrls(messages: readonly Message[]): string[] {
+  const lost = messages.some(
+    (message) =>
+      message.role !== "tool" && partsOf(message).some((part) => part.type === "image" && part.url !== undefined),
+  );
+  return lost ? ["messages.content.url"] : [];
+}
+
 /** For formats that have no mark for a tool's failure: its output goes as any other. */
 export function unsentToolErrors(messages: readonly Message[]): string[] {
   return messages.some((message) => message.role === "tool" && message.isError === true) ? ["messages.isError"] : [];

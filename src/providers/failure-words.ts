@@ -34,6 +34,24 @@ const byWord: Record<string, FailureClass> = {
   content_filter: "content_policy",
   content_policy_violation: "content_policy",
   invalid_request_error: "invalid_request",
+  // AWS names exceptions.
+  throttlingexception: "rate_limited",
+  servicequotaexceededexception: "quota",
+  serviceunavailableexception: "overloaded",
+  modelnotreadyexception: "overloaded",
+  internalserverexception: "upstream_5xx",
+  internalfailure: "upstream_5xx",
+  modelerrorexception: "upstream_5xx",
+  modelstreamerrorexception: "upstream_5xx",
+  modeltimeoutexception: "upstream_5xx",
+  accessdeniedexception: "permission",
+  unrecognizedclientexception: "auth",
+  invalidsignatureexception: "auth",
+  incompletesignatureexception: "auth",
+  missingauthenticationtokenexception: "auth",
+  expiredtokenexception: "auth",
+  resourcenotfoundexception: "model_not_found",
+  validationexception: "invalid_request",
 };
 
 /** The class that a word names; `undefined` for a word that is not known or says too little. */
@@ -43,7 +61,9 @@ export function classOfWord(word: string): FailureClass | undefined {
 }
 
 export const isContextLength = (message: string): boolean =>
-  /context (length|window|size)|maximum context|prompt is too long|too many tokens/i.test(message);
+  /context (length|window|size|limit)|maximum context|(prompt|input) is too long|too many (input )?tokens/i.test(
+    message,
+  );
 
 /** Anthropic says it as an invalid request. */
 export const isSpent = (message: string): boolean => /credit balance is too low/i.test(message);

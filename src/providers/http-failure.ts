@@ -6,17 +6,19 @@ import { classOfWord, isContextLength, isKnownWord, isSpent } from "./failure-wo
 import type { HttpAnswer } from "./provider.ts";
 import { retryAfter } from "./retry-after.ts";
 
-export function httpFailure(answer: HttpAnswer): Failure {
+/** `word`: the error's name, where the format has it outside of the error object. */
+export function httpFailure(answer: HttpAnswer, word?: string): Failure {
   const parsed = parseJson(answer.body)?.value;
   // Some gateways wrap the object in a list.
   const body = Array.isArray(parsed) ? asArray(parsed)[0] : parsed;
   const retryAfterMs = retryAfter(answer.headers, answer.now);
-  return { ...failureOf(answer, body), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  return { ...failureOf(answer, body, word), ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-function failureOf(answer: HttpAnswer, body: unknown): Failure {
+function failureOf(answer: HttpAnswer, body: unknown, word: string | undefined): Failure {
   const { status } = answer;
-  if (status >= 200 && status < 300) return notAStream(answer, errorFacts(body));
+  const named = word === undefined ? undefined : { ...errorEventFacts(body), type: word };
+  if (status >= 200 && status < 300) return notAStream(answer, named ?? errorFacts(body));
   if (status < 400) {
     return {
       failureClass: "protocol",
@@ -24,7 +26,7 @@ function failureOf(answer: HttpAnswer, body: unknown): Failure {
       httpStatus: status,
     };
   }
-  const facts = errorEventFacts(body);
+  const facts = named ?? errorEventFacts(body);
   return describe(classOf(status, facts), status, facts);
 }
 
@@ -53,7 +55,8 @@ function classOf(status: number | undefined, facts: ErrorFacts | undefined): Fai
   }
   if (isContextLength(facts?.message ?? "")) return "context_length";
   if (isSpent(facts?.message ?? "")) return "quota";
-  if (status === undefined) return words.includes("invalid_request_error") ? "invalid_request" : "upstream_5xx";
+  if (status === undefined)
+    return words.some((word) => classOfWord(word) === "invalid_request") ? "invalid_request" : "upstream_5xx";
   return byStatus(status);
 }
 

@@ -1,6 +1,7 @@
 // The registry of adapters: one line each.
 import type { AdapterId } from "../../schemas/config.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
+import { bedrockConverse } from "./bedrock-converse.ts";
 import { demo } from "./demo.ts";
 import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";
@@ -11,4 +12,5 @@ export const adapters: Record<AdapterId, Adapter> = {
   "openai-chat": openAiChat,
   "anthropic-messages": anthropicMessages,
   ollama,
+  "bedrock-converse": bedrockConverse,
 };

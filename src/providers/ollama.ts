@@ -6,7 +6,16 @@ import type { Message, StartRequest } from "../../schemas/run.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { lineReader, type Line } from "../wire/line-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { headersOf, messagesOf, outputText, partsOf, textOf, unsentToolErrors, urlOf } from "./conversation.ts";
+import {
+  headersOf,
+  messagesOf,
+  outputText,
+  partsOf,
+  textOf,
+  unsentImageUrls,
+  unsentToolErrors,
+  urlOf,
+} from "./conversation.ts";
 import { errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, AdapterRequest, ReaderLimits } from "./provider.ts";
@@ -137,10 +146,6 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
         })),
       }),
   };
-  const byUrl = messages.some(
-    (message) =>
-      message.role !== "tool" && partsOf(message).some((part) => part.type === "image" && part.url !== undefined),
-  );
   return {
     url: urlOf(target.baseUrl, "/api/chat", target.query),
     headers: headersOf(
@@ -154,7 +159,7 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
     body: JSON.stringify(body),
     unsupported: [
       ...(toolChoice === "required" || typeof toolChoice === "object" ? ["toolChoice"] : []),
-      ...(byUrl ? ["messages.content.url"] : []),
+      ...unsentImageUrls(messages),
       ...unsentToolErrors(messages),
     ],
   };

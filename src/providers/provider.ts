@@ -29,8 +29,8 @@ export type Bindings = Readonly<Record<string, unknown>>;
 export interface Adapter {
   /** Builds the POST to one target. `key` is the target's secret, if it has one. */
   request(request: StartRequest, target: Target, key: string | undefined): AdapterRequest;
-  /** For formats whose requests carry a signature over their bytes: the same request, signed. */
-  sign?(request: AdapterRequest, target: Target, key: string | undefined): Promise<AdapterRequest>;
+  /** For formats whose requests carry a signature over their bytes: the same request, signed, or why it cannot be. */
+  sign?(request: AdapterRequest, target: Target, key: string | undefined): Promise<AdapterRequest | Failure>;
   /** A fresh reader of one response body. Its law: same events for any split; exactly one verdict, last. */
   reader(limits: ReaderLimits): Stage<Uint8Array, ProviderEvent>;
   /** Classes a response that is no stream of this format. */
@@ -49,6 +49,6 @@ export interface Adapter {
 }
 
 export interface ReaderLimits {
-  /** UTF-16 units of one wire event. */
+  /** UTF-16 units of one wire event; bytes, in a binary format. */
   maxEvent: number;
 }

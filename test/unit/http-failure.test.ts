@@ -7,6 +7,7 @@ import { inBandFailure } from "../../src/providers/http-failure.ts";
 import { retryAfter } from "../../src/providers/retry-after.ts";
 import type { StreamFormat } from "../support/corpus/corpus-stream.ts";
 import { anthropicError, anthropicOverloaded } from "../support/provider-bytes/anthropic-messages.ts";
+import { bedrockError } from "../support/provider-bytes/bedrock-converse.ts";
 import type { Answer } from "../support/provider-bytes/framing.ts";
 import { ollamaError } from "../support/provider-bytes/ollama.ts";
 import { openAiCompletion, openAiError } from "../support/provider-bytes/openai-chat.ts";
@@ -302,10 +303,49 @@ const ollamaRows: readonly Row[] = [
   ["a page with 200", page(200, html), "bad_gateway_page"],
 ];
 
+const bedrock: readonly Row[] = [
+  ["a throttle", bedrockError(429, "ThrottlingException"), "rate_limited", { code: "ThrottlingException" }],
+  ["a model that loads", bedrockError(429, "ModelNotReadyException"), "overloaded", { code: "ModelNotReadyException" }],
+  ["a quota", bedrockError(400, "ServiceQuotaExceededException"), "quota", { code: "ServiceQuotaExceededException" }],
+  ["a model's error", bedrockError(424, "ModelErrorException"), "upstream_5xx", { code: "ModelErrorException" }],
+  ["a model's timeout", bedrockError(408, "ModelTimeoutException"), "upstream_5xx", { code: "ModelTimeoutException" }],
+  ["no access", bedrockError(403, "AccessDeniedException"), "permission", { code: "AccessDeniedException" }],
+  ["a wrong id", bedrockError(403, "UnrecognizedClientException"), "auth", { code: "UnrecognizedClientException" }],
+  ["an old token", bedrockError(403, "ExpiredTokenException"), "auth", { code: "ExpiredTokenException" }],
+  ["a wrong signature", bedrockError(403, "InvalidSignatureException"), "auth", { code: "InvalidSignatureException" }],
+  [
+    "an unknown model",
+    bedrockError(404, "ResourceNotFoundException"),
+    "model_not_found",
+    { code: "ResourceNotFoundException" },
+  ],
+  ["invalid", bedrockError(400, "ValidationException"), "invalid_request", { code: "ValidationException" }],
+  [
+    "a long prompt",
+    bedrockError(400, "ValidationException", "Input is too long for requested model."),
+    "context_length",
+    { code: "ValidationException" },
+  ],
+  ["its own error", bedrockError(500, "InternalServerException"), "upstream_5xx", { code: "InternalServerException" }],
+  ["down", bedrockError(503, "ServiceUnavailableException"), "overloaded", { code: "ServiceUnavailableException" }],
+  [
+    "a word in the body",
+    json(400, { __type: "com.amazon.coral.availability#ThrottlingException", message: "x" }),
+    "rate_limited",
+    { code: "ThrottlingException" },
+  ],
+  ["a word that is not known", bedrockError(418, "SomeNewException"), "invalid_request"],
+  ["an error with 200", bedrockError(200, "ThrottlingException"), "rate_limited", { code: "ThrottlingException" }],
+  ["no word", json(403, { Message: "x" }), "permission"],
+  ["a page with 200", page(200, html), "bad_gateway_page"],
+  ["a whole answer instead of a stream", json(200, { output: { message: {} }, stopReason: "end_turn" }), "protocol"],
+];
+
 const tables: readonly (readonly [StreamFormat, readonly Row[]])[] = [
   ["openai-chat", openAi],
   ["anthropic-messages", anthropic],
   ["ollama", ollamaRows],
+  ["bedrock-converse", bedrock],
 ];
 
 for (const [format, rows] of tables) {

@@ -13,7 +13,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "schemas/", may: shapes },
   { folder: "src/run/", may: [...shapes, "src/run/"] },
   { folder: "src/wire/", may: [...shapes, "src/wire/"] },
-  { folder: "src/providers/", may: [...adapters, "src/providers/"] },
+  { folder: "src/providers/", may: [...adapters, "src/providers/", "aws4fetch"] },
   { folder: "src/dialects/", may: [...adapters, "src/dialects/"] },
   {
     folder: "src/http/",

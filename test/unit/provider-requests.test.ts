@@ -1,41 +1,10 @@
 // What each adapter sends: the exact URL, headers and JSON for every part of a start request.
 import { describe, expect, test } from "vitest";
-import type { Target } from "../../schemas/config.ts";
-import type { StartRequest } from "../../schemas/run.ts";
-import { adapters } from "../../src/providers/index.ts";
+import { build, conversation, type Fields } from "../support/built-request.ts";
 import type { StreamFormat } from "../support/corpus/corpus-stream.ts";
 
 const formats: readonly StreamFormat[] = ["openai-chat", "anthropic-messages", "ollama"];
 
-type Fields = Partial<Omit<StartRequest, "schemaVersion" | "task">>;
-
-function build(adapter: StreamFormat, fields: Fields, target: Partial<Target> = {}, key?: string) {
-  const request: StartRequest = { schemaVersion: "1.0", task: { kind: "text_to_text" }, ...fields };
-  const whole: Target = { id: "t", adapter, baseUrl: "https://api.example/base", model: "m-1", ...target };
-  const { url, headers, body, unsupported } = adapters[adapter].request(request, whole, key);
-  const parsed: unknown = JSON.parse(body);
-  return { url, headers, body: parsed, unsupported };
-}
-
-const conversation: NonNullable<StartRequest["messages"]> = [
-  { role: "system", content: "Be brief." },
-  {
-    role: "user",
-    content: [
-      { type: "text", text: "What is this?" },
-      { type: "image", data: "iVBORw0K", mediaType: "image/png" },
-    ],
-  },
-  {
-    role: "assistant",
-    content: "Let me look.",
-    toolCalls: [{ toolCallId: "c1", toolName: "look", input: { at: "image" } }],
-  },
-  { role: "tool", toolCallId: "c1", output: { seen: ["cat"] } },
-  { role: "assistant", toolCalls: [{ toolCallId: "c2", toolName: "name", input: {} }] },
-  { role: "tool", toolCallId: "c2", output: "no name", isError: true },
-  { role: "user", content: "Go on." },
-];
 const look = { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } };
 const bare = { name: "bare", parameters: { type: "object" } };
 

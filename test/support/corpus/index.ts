@@ -1,10 +1,16 @@
 // All formats and streams of the corpus.
 import { anthropicMessagesFormat } from "./anthropic-messages.ts";
+import { bedrockConverseFormat } from "./bedrock-converse.ts";
 import type { CorpusFormat, CorpusStream, Framing, StreamFormat } from "./corpus-stream.ts";
 import { ollamaFormat } from "./ollama.ts";
 import { openAiChatFormat } from "./openai-chat.ts";
 
-export const corpusFormats: readonly CorpusFormat[] = [openAiChatFormat, anthropicMessagesFormat, ollamaFormat];
+export const corpusFormats: readonly CorpusFormat[] = [
+  openAiChatFormat,
+  anthropicMessagesFormat,
+  ollamaFormat,
+  bedrockConverseFormat,
+];
 
 export const corpus: readonly CorpusStream[] = corpusFormats.flatMap(({ streams }) => streams);
 

@@ -1,0 +1,149 @@
+// Amazon Bedrock ConverseStream: AWS event-stream messages to events. Complete only with messageStop; its usage comes after it, in metadata, and may be missing.
+import type { StopReason } from "../../schemas/outcome.ts";
+import type { ProviderEvent } from "../../schemas/provider.ts";
+import type { Usage } from "../../schemas/usage.ts";
+import { awsEventReader, type AwsItem, type AwsMessage } from "../wire/aws-event-stream.ts";
+import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import type { Stage } from "../wire/stage.ts";
+import { answerEnd, stopReasonOf } from "./answer-end.ts";
+import { bedrockConverseRequest } from "./bedrock-converse-request.ts";
+import { signBedrockRequest } from "./bedrock-converse-signature.ts";
+import { httpFailure, inBandFailure } from "./http-failure.ts";
+import type { Adapter, HttpAnswer, ReaderLimits } from "./provider.ts";
+import { toolBlocks } from "./tool-blocks.ts";
+import { toolCallCollector } from "./tool-calls.ts";
+import { knownCounts } from "./usage.ts";
+
+export const bedrockConverse: Adapter = {
+  request: bedrockConverseRequest,
+  sign: signBedrockRequest,
+  reader: bedrockConverseReader,
+  failure: (answer) => httpFailure(answer, errorWord(answer)),
+  // A message begins with its length, which is below 16 MiB.
+  starts: (character) => character === "\0",
+  // Prefill is the model's: Bedrock passes it on.
+  continues: ({ model = "" }) => /(^|[./])(anthropic|amazon\.nova)/.test(model),
+};
+
+const stopReasons: Record<string, StopReason> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  tool_use: "tool_calls",
+  guardrail_intervened: "content_filter",
+  content_filtered: "content_filter",
+};
+
+export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
+  const messages = awsEventReader(maxEvent);
+  const calls = toolCallCollector();
+  const blocks = toolBlocks(calls);
+  let stopReason: StopReason | "unknown" | undefined;
+  let counted = false;
+  let done = false;
+
+  /** Whatever comes after messageStop, the answer is whole. */
+  const end = (events: ProviderEvent[], otherwise: ProviderEvent): void => {
+    done = true;
+    events.push(...(stopReason === undefined ? [otherwise] : answerEnd(calls, stopReason)));
+  };
+  const fail = (events: ProviderEvent[], message: string): void =>
+    end(events, { type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } });
+
+  const delta = (events: ProviderEvent[], index: number, part: JsonRecord): void => {
+    const text = asText(part["text"]);
+    if (text !== undefined) events.push({ type: "text", text });
+    // Signatures and redacted reasoning are for the model alone.
+    const reasoning = asText(asRecord(part["reasoningContent"])?.["text"]);
+    if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
+    events.push(...blocks.feed(index, asText(asRecord(part["toolUse"])?.["input"])));
+    if (calls.excessive) fail(events, "A tool call is larger than the limit.");
+  };
+
+  const start = (events: ProviderEvent[], index: number, block: JsonRecord): void => {
+    const call = asRecord(block["toolUse"]);
+    // A tool that the service runs itself is none of ours to answer.
+    if (call === undefined || call["type"] === "server_tool_use") return blocks.close(index);
+    events.push(...blocks.open(index, { id: asText(call["toolUseId"]), name: asText(call["name"]) }));
+    if (calls.excessive) fail(events, "A tool call is larger than the limit.");
+  };
+
+  const stop = (events: ProviderEvent[], reason: string): void => {
+    if (reason === "malformed_model_output" || reason === "malformed_tool_use") {
+      return fail(events, "The model's output was malformed.");
+    }
+    stopReason = stopReasonOf(stopReasons, reason);
+    events.push({ type: "finishing" });
+  };
+
+  const event = (events: ProviderEvent[], name: string, payload: JsonRecord): void => {
+    const index = asCount(payload["contentBlockIndex"]) ?? 0;
+    switch (name) {
+      case "contentBlockStart":
+        return start(events, index, asRecord(payload["start"]) ?? {});
+      case "contentBlockDelta":
+        return delta(events, index, asRecord(payload["delta"]) ?? {});
+      case "messageStop":
+        stop(events, asText(payload["stopReason"]) ?? "");
+        break;
+      case "metadata": {
+        const usage = usageOf(asRecord(payload["usage"]));
+        if (usage !== undefined) events.push({ type: "usage", usage });
+        counted = true;
+      }
+    }
+    if (counted && stopReason !== undefined && !done) end(events, { type: "verdict", verdict: "truncated" });
+  };
+
+  const message = (events: ProviderEvent[], { headers, payload }: AwsMessage): void => {
+    const parsed = parseJson(payload);
+    const body = asRecord(parsed?.value) ?? {};
+    const kind = headers.get(":message-type") ?? "event";
+    if (kind !== "event") {
+      const type = headers.get(":exception-type") ?? headers.get(":error-code");
+      const prose = asText(body["message"]) ?? headers.get(":error-message") ?? "";
+      const failure = inBandFailure({ type, code: undefined, message: prose });
+      return end(events, { type: "verdict", verdict: "failed", failure });
+    }
+    if (parsed === undefined) return fail(events, "A wire event is not JSON.");
+    event(events, headers.get(":event-type") ?? "", body);
+  };
+
+  const read = (items: readonly AwsItem[]): ProviderEvent[] => {
+    const events: ProviderEvent[] = [];
+    for (const item of items) {
+      if (done) break;
+      if ("payload" in item) message(events, item);
+      else if (item.fault === "too large") fail(events, "A wire event is larger than the limit.");
+      else fail(events, `A wire event is no event-stream message: ${item.fault}.`);
+    }
+    return events;
+  };
+
+  return {
+    feed: (bytes) => (done ? [] : read(messages.feed(bytes))),
+    end: () => {
+      const events: ProviderEvent[] = [];
+      if (!done) end(events, { type: "verdict", verdict: "truncated" });
+      return events;
+    },
+  };
+}
+
+function usageOf(usage: JsonRecord | undefined): Usage | undefined {
+  if (usage === undefined) return undefined;
+  return knownCounts({
+    inputTokens: asCount(usage["inputTokens"]),
+    outputTokens: asCount(usage["outputTokens"]),
+    totalTokens: asCount(usage["totalTokens"]),
+    cachedInputTokens: asCount(usage["cacheReadInputTokens"]),
+    cacheCreationInputTokens: asCount(usage["cacheWriteInputTokens"]),
+  });
+}
+
+/** `ThrottlingException:http://...` in a header, or `com.amazon.coral#ThrottlingException` in the body. */
+function errorWord({ headers, body }: HttpAnswer): string | undefined {
+  const named = headers.get("x-amzn-errortype") ?? asText(asRecord(parseJson(body)?.value)?.["__type"]);
+  return named?.split(":")[0]?.split("#").at(-1);
+}
