@@ -80,7 +80,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
     const delta = asRecord(entry["delta"]) ?? wholeMessage(asRecord(entry["message"]));
     streamed ||= entry["delta"] !== undefined;
-    const reasoning = asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]);
+    const reasoning =
+      asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]) ?? detailText(delta["reasoning_details"]);
     if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
     pushContent(events, delta["content"]);
     const refusal = asText(delta["refusal"]);
@@ -141,12 +142,13 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     }
     const chunk = asRecord(parsed.value);
     if (chunk === undefined) return;
-    const facts = errorFacts(chunk) ?? errorFacts(chunk["x_groq"]);
+    const named = chunk["object"] === "error" ? errorEventFacts(chunk) : errorFacts(chunk);
+    const facts = named ?? errorFacts(chunk["x_groq"]);
     if (facts !== undefined) {
       return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
     }
-    const named = asName(chunk["model"]);
-    if (named !== undefined && model === undefined) events.push({ type: "model", model: (model = named) });
+    const said = asName(chunk["model"]);
+    if (said !== undefined && model === undefined) events.push({ type: "model", model: (model = said) });
     const usage = usageOf(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
     if (usage !== undefined) events.push({ type: "usage", usage });
     // Only the first choice is asked for; others belong to no request of ours.
@@ -176,6 +178,15 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       return events;
     },
   };
+}
+
+/** OpenRouter's reasoning in parts: text and summaries; what is encrypted shows nothing. */
+function detailText(details: unknown): string | undefined {
+  const texts = asArray(details).map((item) => {
+    const detail = asRecord(item);
+    return asText(detail?.["text"]) ?? asText(detail?.["summary"]) ?? "";
+  });
+  return asText(texts.join(""));
 }
 
 /** Content is a string, or an array of typed parts (Mistral: thinking and text). */

@@ -2,7 +2,11 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { openAiChatReader } from "../../src/providers/openai-chat.ts";
-import { openAiChoice as choice, openAiDone as done, openAiPieces as pieces } from "../support/corpus/openai-chat.ts";
+import {
+  openAiChoice as choice,
+  openAiDone as done,
+  openAiPieces as pieces,
+} from "../support/corpus/openai-chat-pieces.ts";
 import { read, readWhole } from "../support/corpus/reading.ts";
 import { openAiChat, openAiErrorEvent, openAiEvent } from "../support/provider-bytes/openai-chat.ts";
 import { sseEvent } from "../support/provider-bytes/framing.ts";

@@ -58,6 +58,62 @@ compareWithOracle(openAiChatFormat, OPENAI_STREAM_TYPE, "/chat/completions", {
       },
       because: "the SDK hands the input on as text; parsing it is its caller's business",
     },
+    "ollama /v1: parallel calls all at index 0 and without an id": {
+      sdk: { ...fault, stopReason: undefined, calls: [] },
+      because: "the SDK wants an id, and takes one index for one call",
+    },
+    "groq: x_groq with the id first and the usage last, parsed reasoning": {
+      sdk: { usage: undefined },
+      because: "x_groq is Groq's own field",
+    },
+    "groq: x_groq with an error": {
+      sdk: { end: "incomplete" },
+      because: "x_groq is Groq's own field; the SDK sees a body that just ends",
+    },
+    "deepseek: out of resources in the middle": {
+      sdk: { end: "complete", stopReason: "insufficient_system_resource" },
+      because: "the SDK hands on any finish_reason; DeepSeek documents this one as a failure",
+    },
+    "perplexity: cumulative usage, citations and the message so far in every event": {
+      sdk: { ...fault, text: "", stopReason: undefined, usage: undefined },
+      because: "the SDK lets the message beside a delta replace its own, which then lacks a role",
+    },
+    "vllm: abort, then [DONE]": {
+      sdk: { end: "complete", stopReason: "abort" },
+      because: "the SDK hands on any finish_reason; abort is a failure by the servers that send it",
+    },
+    "llama.cpp, old: an error in a field of its own": {
+      sdk: { end: "incomplete" },
+      because: "the field is none of the format's; the SDK passes it over",
+    },
+    "sglang: pieces of a call without an index, arguments before the name": {
+      sdk: { ...fault, stopReason: undefined, calls: [] },
+      because: "the SDK wants an index in every piece of a tool call",
+    },
+    "mistral: thinking in arrays, then plain content": {
+      sdk: { text: "[object Object][object Object]4" },
+      because: "content is a string in OpenAI's own format, and the SDK appends whatever it is",
+    },
+    "mistral: a whole call with the finish and the usage, without an index": {
+      sdk: { ...fault, stopReason: undefined, calls: [], usage: undefined },
+      because: "the SDK wants an index in every piece of a tool call",
+    },
+    "mistral, hosted: arguments in pieces under an empty name": {
+      sdk: { ...fault, stopReason: undefined, calls: [] },
+      because: "the SDK wants a type in a tool call",
+    },
+    "mistral: the model's own limit": {
+      sdk: { stopReason: "model_length" },
+      because: "the SDK hands on any finish_reason; this one is Mistral's word for length",
+    },
+    "a gateway: null events, finish incomplete": {
+      sdk: { ...fault, text: "", stopReason: undefined },
+      because: "the SDK takes the choices of an event that is null",
+    },
+    "an old server: function_call": {
+      sdk: { stopReason: "function_call", calls: [] },
+      because: "the SDK keeps function_call apart from tool_calls",
+    },
   },
 });
 
@@ -85,6 +141,7 @@ async function read(baseURL: string): Promise<OracleReading> {
         inputTokens: usage?.prompt_tokens,
         outputTokens: usage?.completion_tokens,
         totalTokens: usage?.total_tokens,
+        reasoningTokens: usage?.completion_tokens_details?.reasoning_tokens,
       }),
     };
   } catch (error) {

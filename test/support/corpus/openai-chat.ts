@@ -2,43 +2,22 @@
 import { isRecord } from "../../../src/wire/json.ts";
 import { openAiChat, openAiDelta, openAiErrorEvent, openAiEvent } from "../provider-bytes/openai-chat.ts";
 import { sseComment, sseEvent } from "../provider-bytes/framing.ts";
-import type { CorpusFormat, CorpusStream, ExpectedCall, ExpectedEnd } from "./corpus-stream.ts";
+import type { CorpusFormat, CorpusStream } from "./corpus-stream.ts";
+import { openAiFamilyStreams } from "./openai-chat-family.ts";
+import {
+  called,
+  complete,
+  failed,
+  openAiChoice as choice,
+  openAiDone as done,
+  openAiPieces as pieces,
+  openAiStream as stream,
+  openAiUsage as usage,
+  time,
+  truncated,
+  weather,
+} from "./openai-chat-pieces.ts";
 import { sseContractMetAt } from "./terminal-contract.ts";
-
-type Expected = Omit<CorpusStream, "name" | "format" | "wire" | "end">;
-
-const stream = (name: string, wire: readonly string[], end: ExpectedEnd, expected: Expected = {}): CorpusStream => ({
-  name,
-  format: "openai-chat",
-  wire: wire.join(""),
-  end,
-  ...expected,
-});
-
-/** A short event: what matters of it and nothing else. */
-export const openAiChoice = (delta: unknown, finishReason?: unknown, fields: Record<string, unknown> = {}): string =>
-  openAiEvent({
-    choices: [{ index: 0, delta, ...(finishReason !== undefined && { finish_reason: finishReason }) }],
-    ...fields,
-  });
-/** One event of tool call pieces. */
-export const openAiPieces = (...pieces: readonly unknown[]): string => openAiChoice({ tool_calls: pieces });
-export const openAiDone = openAiEvent("[DONE]");
-
-const choice = openAiChoice;
-const pieces = openAiPieces;
-const done = openAiDone;
-const complete: ExpectedEnd = { verdict: "complete", stopReason: "stop" };
-const called: ExpectedEnd = { verdict: "complete", stopReason: "tool_calls" };
-const truncated: ExpectedEnd = { verdict: "truncated" };
-const failed = (failureClass: Extract<ExpectedEnd, { verdict: "failed" }>["failureClass"], providerCode?: string) => ({
-  verdict: "failed" as const,
-  failureClass,
-  ...(providerCode !== undefined && { providerCode }),
-});
-
-const weather: ExpectedCall = { toolCallId: "call_a", toolName: "weather", input: { city: "北京" } };
-const time: ExpectedCall = { toolCallId: "call_b", toolName: "time", input: { zone: "UTC" } };
 
 const streams: readonly CorpusStream[] = [
   stream("text", openAiChat({ deltas: ["Hé", "llo, 世", "界 🎉"] }), complete, { text: "Héllo, 世界 🎉" }),
@@ -292,14 +271,10 @@ const streams: readonly CorpusStream[] = [
   ),
 ];
 
-function usage(input: number, output: number, total: number) {
-  return { prompt_tokens: input, completion_tokens: output, total_tokens: total };
-}
-
 export const openAiChatFormat: CorpusFormat = {
   format: "openai-chat",
   framing: "sse",
-  streams,
+  streams: [...streams, ...openAiFamilyStreams],
   contractMetAt: (stream) =>
     sseContractMetAt(stream, ({ choices }) => {
       const [choice]: unknown[] = Array.isArray(choices) ? choices : [];
