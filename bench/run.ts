@@ -12,6 +12,7 @@ import { manyRuns } from "./measures/many-runs.ts";
 import type { Finding, Measure, Report } from "./measures/measure.ts";
 import { memory } from "./measures/memory.ts";
 import { paced } from "./measures/paced.ts";
+import { parse } from "./measures/parse.ts";
 import { replay } from "./measures/replay.ts";
 import { syncCost } from "./stand/disk.ts";
 import { endServersNow } from "./stand/server.ts";
@@ -29,6 +30,7 @@ const MEASURES: readonly Measure[] = [
   replay,
   cost,
   memory,
+  parse,
 ];
 /** For one measure and for all of them, per tree. */
 const MEASURE_LIMIT_MS = 120_000;
@@ -53,7 +55,7 @@ interface Taken {
   failed: string[];
 }
 
-const asked = parse();
+const asked = parseWords();
 if (asked === "help") console.log(USAGE);
 else if (asked === undefined) {
   console.error(USAGE);
@@ -65,7 +67,7 @@ else if (asked === undefined) {
   process.exit(await main(asked));
 }
 
-function parse(): Asked | "help" | undefined {
+function parseWords(): Asked | "help" | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,

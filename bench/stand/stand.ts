@@ -42,6 +42,8 @@ export interface Stand {
   freshProduct(name: Product["name"]): Promise<Product>;
   freshReference(): Promise<Reference>;
   readonly productNames: readonly Product["name"][];
+  /** The checkout that a product is built from. */
+  treeOf(name: Product["name"]): string;
   /** What the servers printed as errors last. */
   complaints(): string;
   /** Ends all servers; the next measure gets new ones. For a measure that was given up: its runs may still go on. */
@@ -60,6 +62,7 @@ const SSE = "text/event-stream";
 export async function openStand(trees: Trees): Promise<Stand> {
   const provider = await startProvider();
   const productNames = trees.against === undefined ? (["ours"] as const) : (["ours", "against"] as const);
+  const treeOf = (name: Product["name"]): string => trees[name] ?? trees.ours;
   const servers = new Map<Server, () => Promise<void>>();
   let products: Promise<readonly Product[]> | undefined;
   let reference: Promise<Reference> | undefined;
@@ -76,7 +79,7 @@ export async function openStand(trees: Trees): Promise<Stand> {
   };
 
   const freshProduct = async (name: Product["name"]): Promise<Product> => {
-    const source = trees[name] ?? trees.ours;
+    const source = treeOf(name);
     const vars = { CONFIG: JSON.stringify(configFor(provider.baseUrl)) };
     const kept = keep(await startServer({ source, packages: source, vars }));
     const { client, inspectorPort } = kept;
@@ -117,6 +120,7 @@ export async function openStand(trees: Trees): Promise<Stand> {
   return {
     provider,
     productNames,
+    treeOf,
     freshProduct,
     freshReference,
     products: () => (products ??= Promise.all(productNames.map(freshProduct))),
