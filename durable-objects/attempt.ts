@@ -8,7 +8,7 @@ import { attemptClock } from "./attempt-clock.ts";
 import { packetBatch } from "./packet-batch.ts";
 import type { Timer } from "./within.ts";
 
-/** UTF-16 units of one wire event. */
+/** Bytes of one wire event. */
 const MAX_EVENT = 16 * 1024 * 1024;
 /** Bytes of an error answer that are read to class it. */
 const MAX_ERROR_BYTES = 65_536;

@@ -3,7 +3,8 @@ import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
-import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
+import { jsonTemplate } from "../wire/json-template.ts";
+import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, stopReasonOf } from "./answer-end.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
@@ -33,7 +34,8 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
-  const frames = sseReader(maxEvent);
+  const template = jsonTemplate();
+  const frames = sseReader(maxEvent, { template, event: "content_block_delta" });
   const calls = toolCallCollector();
   const blocks = toolBlocks(calls);
   let usage: Usage = {};
@@ -119,10 +121,23 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     }
   };
 
-  const read = (items: readonly SseItem[]): ProviderEvent[] => {
+  /** What a delta of a text, and of nothing else, means depends on nothing before it. */
+  const learn = (payload: string, event: JsonRecord, only: ProviderEvent | undefined): void => {
+    const delta = asRecord(event["delta"]);
+    if (event["type"] !== "content_block_delta" || delta === undefined || "partial_json" in delta) return;
+    if (only?.type === "text") template.learn(payload, "text", only.text);
+    if (only?.type === "reasoning") template.learn(payload, "thinking", only.text);
+  };
+
+  const read = (items: readonly (SseItem | KnownFrame)[]): ProviderEvent[] => {
     const events: ProviderEvent[] = [];
     for (const item of items) {
       if (done) break;
+      if ("known" in item) {
+        const { key, value: text } = item.known;
+        events.push({ type: key === "text" ? "text" : "reasoning", text });
+        continue;
+      }
       if ("tooLarge" in item) {
         fail(events, "malformed", "A wire event is larger than the limit.");
         break;
@@ -132,8 +147,11 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
       if ((payload === "" || payload === "[DONE]") && !failing) continue;
       const parsed = parseJson(payload);
       const event = asRecord(parsed?.value) ?? (failing ? {} : undefined);
-      if (event !== undefined) message(events, event, item.event);
-      else if (parsed === undefined && item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
+      const before = events.length;
+      if (event !== undefined) {
+        message(events, event, item.event);
+        if (events.length === before + 1 && item.event === "content_block_delta") learn(payload, event, events.at(-1));
+      } else if (parsed === undefined && item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
     }
     return events;
   };

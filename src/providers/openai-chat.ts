@@ -4,7 +4,7 @@ import type { StopReason } from "../../schemas/outcome.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
-import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
+import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
@@ -33,12 +33,14 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
-  const frames = sseReader(maxEvent);
+  // OpenAI pads every event to hide the length of its text.
+  const template = jsonTemplate(["obfuscation"]);
+  const frames = sseReader(maxEvent, { template, event: undefined });
   const calls = toolCallCollector();
-  const template = jsonTemplate("content");
   let finish: StopReason | "unknown" | undefined;
   let refused = false;
   let streamed = false;
+  let toolPieces = 0;
   let finalText: string | undefined;
   let model: string | undefined;
   let done = false;
@@ -90,6 +92,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       events.push({ type: "text", text: refusal });
     }
     for (const item of asArray(delta["tool_calls"])) {
+      toolPieces++;
       const call = asRecord(item);
       const named = asRecord(call?.["function"]) ?? asRecord(call?.["custom"]);
       events.push(
@@ -103,6 +106,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     }
     const old = asRecord(delta["function_call"]);
     if (old !== undefined) {
+      toolPieces++;
       events.push(...calls.add({ index: 0, name: asText(old["name"]), input: inputPiece(old["arguments"]) }));
     }
     if (calls.excessive) return fail(events, "malformed", "A tool call is larger than the limit.");
@@ -119,14 +123,14 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     events.push({ type: "finishing" });
   };
 
-  const frame = (events: ProviderEvent[], item: SseItem): void => {
-    if ("tooLarge" in item) return fail(events, "malformed", "A wire event is larger than the limit.");
-    const payload = item.data.trim();
-    const token = item.event === undefined ? template.match(payload) : undefined;
-    if (token !== undefined) {
-      events.push({ type: "text", text: token });
+  const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
+    if ("known" in item) {
+      const { key, value: text } = item.known;
+      events.push({ type: key === "content" ? "text" : "reasoning", text });
       return;
     }
+    if ("tooLarge" in item) return fail(events, "malformed", "A wire event is larger than the limit.");
+    const payload = item.data.trim();
     const before = events.length;
     const parsed = parseJson(payload);
     if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
@@ -151,16 +155,23 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     if (said !== undefined && model === undefined) events.push({ type: "model", model: (model = said) });
     const usage = usageOf(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
     if (usage !== undefined) events.push({ type: "usage", usage });
+    const toolPiecesBefore = toolPieces;
     // Only the first choice is asked for; others belong to no request of ours.
     for (const entry of asArray(chunk["choices"])) {
       const record = asRecord(entry);
       if (record !== undefined && (asCount(record["index"]) ?? 0) === 0 && !done) choice(events, record);
     }
     const only = events.length === before + 1 ? events.at(-1) : undefined;
-    if (only?.type === "text" && item.event === undefined) template.learn(payload, only.text);
+    // Once deltas have come, what one of a text and of nothing else means depends on nothing before it.
+    if (!streamed || toolPieces > toolPiecesBefore || item.event !== undefined) return;
+    if (only?.type === "text") template.learn(payload, "content", only.text);
+    if (only?.type === "reasoning") {
+      template.learn(payload, "reasoning_content", only.text);
+      template.learn(payload, "reasoning", only.text);
+    }
   };
 
-  const read = (items: readonly SseItem[]): ProviderEvent[] => {
+  const read = (items: readonly (SseItem | KnownFrame)[]): ProviderEvent[] => {
     const events: ProviderEvent[] = [];
     for (const item of items) {
       if (done) break;

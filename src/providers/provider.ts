@@ -49,6 +49,6 @@ export interface Adapter {
 }
 
 export interface ReaderLimits {
-  /** UTF-16 units of one wire event; bytes, in a binary format. */
+  /** Bytes of one wire event. */
   maxEvent: number;
 }

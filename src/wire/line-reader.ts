@@ -1,5 +1,7 @@
-// Bytes to lines: LF, CRLF or CR, UTF-8 split anywhere, one leading BOM. Linear in the input, bounded per line. Knows no format.
+// Bytes to lines of text: UTF-8 split anywhere. A line is decoded by itself, so that none keeps its neighbours' text alive. Knows no format.
+import { byteLines } from "./byte-lines.ts";
 import type { Stage } from "./stage.ts";
+import { utf8Text } from "./utf8-text.ts";
 
 /** One line without its end; `tooLong` once the limit is passed, after which the reader is silent. */
 export type Line = { text: string } | { tooLong: true };
@@ -9,46 +11,32 @@ export interface LineReader extends Stage<Uint8Array, Line> {
   rest(): string;
 }
 
-/** `maxLine` is in UTF-16 units. A CR ends its line at once; a LF right after it, even in a later packet, is swallowed. */
+/** `maxLine` is in bytes. */
 export function lineReader(maxLine: number): LineReader {
-  const decoder = new TextDecoder("utf-8");
-  let pending = "";
-  let afterCr = false;
+  let lines: Line[] = [];
   let dead = false;
-
-  const read = (text: string): Line[] => {
-    const lines: Line[] = [];
-    if (dead || text === "") return lines;
-    let start = afterCr && text.charCodeAt(0) === 10 ? 1 : 0;
-    afterCr = false;
-    let lf = text.indexOf("\n", start);
-    let cr = text.indexOf("\r", start);
-    while (lf !== -1 || cr !== -1) {
-      const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr;
-      if (pending.length + end - start > maxLine) break;
-      // `pending` is only joined here, so a line in thousands of packets stays linear.
-      lines.push({ text: pending + text.slice(start, end) });
-      pending = "";
-      start = end + 1;
-      if (end === cr) {
-        if (start === text.length) afterCr = true;
-        else if (text.charCodeAt(start) === 10) start++;
-        cr = text.indexOf("\r", start);
-      }
-      if (lf !== -1 && lf < start) lf = text.indexOf("\n", start);
-    }
-    pending += text.slice(start);
-    if (pending.length > maxLine) {
-      dead = true;
-      pending = "";
-      lines.push({ tooLong: true });
-    }
-    return lines;
-  };
+  const source = byteLines(maxLine, (bytes, start, end) => {
+    lines.push({ text: utf8Text(bytes, start, end) });
+  });
 
   return {
-    feed: (bytes) => read(decoder.decode(bytes, { stream: true })),
-    end: () => read(decoder.decode()),
-    rest: () => pending,
+    feed(bytes) {
+      if (dead) return [];
+      if (source.feed(bytes) === "tooLong") {
+        dead = true;
+        lines.push({ tooLong: true });
+      }
+      const gathered = lines;
+      lines = [];
+      return gathered;
+    },
+    end: () => [],
+    rest() {
+      let text = "";
+      source.rest((bytes, start, end) => {
+        text = utf8Text(bytes, start, end);
+      });
+      return text;
+    },
   };
 }

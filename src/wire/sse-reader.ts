@@ -1,6 +1,8 @@
-// Bytes to server-sent events, by the WHATWG rules, with the residue of an unfinished last event kept. Never parses data.
-import { lineReader } from "./line-reader.ts";
+// Bytes to server-sent events, by the WHATWG rules, with the residue of an unfinished last event kept. Never parses data. What is passed over, comments above all, is never decoded.
+import { byteLines } from "./byte-lines.ts";
+import type { JsonTemplate, KnownValue } from "./json-template.ts";
 import type { Stage } from "./stage.ts";
+import { utf8Text } from "./utf8-text.ts";
 
 export interface SseFrame {
   data: string;
@@ -14,72 +16,132 @@ export interface SseFrame {
 /** `tooLarge`: a line or an event passed the limit; nothing follows. */
 export type SseItem = SseFrame | { tooLarge: true };
 
+/** An event whose data a template has read: of such an event only the value becomes a string. */
+export interface KnownFrame {
+  known: KnownValue;
+}
+
+export interface KnownEvents {
+  template: JsonTemplate;
+  /** The name that these events have; `undefined` for events without one. */
+  event: string | undefined;
+}
+
 /** Content types lie; the first character does not. JSON and HTML are never a stream of events. */
 export const startsLikeSse = (character: string): boolean => !"<{[".includes(character);
 
-/** A comment or an ignored field is liveness only: it yields nothing. `maxEvent` is in UTF-16 units of data. */
-export function sseReader(maxEvent: number): Stage<Uint8Array, SseItem> {
-  const lines = lineReader(maxEvent);
-  let data: string[] | undefined;
+const [DATA, EVENT, ID, ERROR] = [fieldName("data"), fieldName("event"), fieldName("id"), fieldName("error")];
+const COLON = 58;
+const SPACE = 32;
+const BRACE = 123;
+
+/** A comment or an ignored field is liveness only: it yields nothing. `maxEvent` is in bytes of data. */
+export function sseReader(maxEvent: number): Stage<Uint8Array, SseItem>;
+export function sseReader(maxEvent: number, events: KnownEvents): Stage<Uint8Array, SseItem | KnownFrame>;
+export function sseReader(maxEvent: number, events?: KnownEvents): Stage<Uint8Array, SseItem | KnownFrame> {
+  let items: (SseItem | KnownFrame)[] = [];
+  /** The data line, or all of them when there are several. */
+  let data: string | string[] | undefined;
+  /** Stands for the only data line so far. */
+  let known: KnownValue | undefined;
   let size = 0;
   let event: string | undefined;
   let id: string | undefined;
   let dead = false;
 
-  const dispatch = (items: SseItem[], residue: boolean): void => {
-    if (data !== undefined) {
+  const die = (): void => {
+    dead = true;
+    items.push({ tooLarge: true });
+  };
+
+  const dispatch = (residue: boolean): void => {
+    if (known !== undefined && event === events?.event && !residue) items.push({ known });
+    else if (known !== undefined || data !== undefined) {
+      const text = known === undefined ? data : events?.template.expand(known);
       items.push({
-        data: data.length === 1 ? (data[0] ?? "") : data.join("\n"),
+        data: Array.isArray(text) ? text.join("\n") : (text ?? ""),
         ...(event !== undefined && { event }),
         ...(id !== undefined && { id }),
         ...(residue && { residue: true as const }),
       });
     }
     data = undefined;
+    known = undefined;
     size = 0;
     event = undefined;
     id = undefined;
   };
 
-  const field = (line: string): void => {
-    const colon = line.indexOf(":");
-    const name = colon === -1 ? line : line.slice(0, colon);
-    let value = colon === -1 ? "" : line.slice(colon + 1);
-    if (value.charCodeAt(0) === 32) value = value.slice(1);
-    // Old builds of the llama.cpp server write an error into a field of its own.
-    const failing = name === "error" && value.startsWith("{");
-    if (name === "data" || failing) {
-      // The joining line feed counts too: else a flood of empty lines would have no limit.
-      size += value.length + (data === undefined ? 0 : 1);
-      (data ??= []).push(value);
+  const addData = (bytes: Uint8Array, start: number, end: number): void => {
+    // The joining line feed counts too: else a flood of empty lines would have no limit.
+    size += end - start + (data === undefined && known === undefined ? 0 : 1);
+    if (size > maxEvent) return die();
+    if (known !== undefined) {
+      data = events?.template.expand(known);
+      known = undefined;
     }
-    if (failing) event = "error";
-    else if (name === "event") event = value;
-    else if (name === "id" && !value.includes("\0")) id = value;
+    if (data === undefined) {
+      known = events?.template.match(bytes, start, end);
+      if (known === undefined) data = utf8Text(bytes, start, end);
+    } else {
+      if (typeof data === "string") data = [data];
+      data.push(utf8Text(bytes, start, end));
+    }
   };
 
-  const read = (batch: ReturnType<typeof lines.feed>): SseItem[] => {
-    const items: SseItem[] = [];
-    for (const line of batch) {
-      if (dead) break;
-      if ("text" in line && line.text !== "") field(line.text);
-      else if ("text" in line) dispatch(items, false);
-      if ("tooLong" in line || size > maxEvent) {
-        dead = true;
-        items.push({ tooLarge: true });
-      }
+  const line = (bytes: Uint8Array, start: number, end: number): void => {
+    if (dead) return;
+    if (start === end) return dispatch(false);
+    if (isField(DATA, bytes, start, end)) addData(bytes, valueStart(DATA, bytes, start, end), end);
+    else if (isField(EVENT, bytes, start, end)) event = utf8Text(bytes, valueStart(EVENT, bytes, start, end), end);
+    else if (isField(ID, bytes, start, end)) {
+      const value = utf8Text(bytes, valueStart(ID, bytes, start, end), end);
+      if (!value.includes("\0")) id = value;
+    } else if (isField(ERROR, bytes, start, end)) {
+      // Old builds of the llama.cpp server write an error into a field of its own.
+      const value = valueStart(ERROR, bytes, start, end);
+      if (value === end || bytes[value] !== BRACE) return;
+      event = "error";
+      addData(bytes, value, end);
     }
-    return items;
   };
+
+  /** Keeps nothing of what it hands on. */
+  const taken = (): (SseItem | KnownFrame)[] => {
+    const gathered = items;
+    items = [];
+    return gathered;
+  };
+
+  const lines = byteLines(maxEvent, line);
 
   return {
-    feed: (bytes) => read(lines.feed(bytes)),
-    end: () => {
-      const items = read(lines.end());
-      if (dead) return items;
-      if (lines.rest() !== "") field(lines.rest());
-      dispatch(items, true);
-      return items;
+    feed(bytes) {
+      if (!dead && lines.feed(bytes) === "tooLong" && !dead) die();
+      return taken();
+    },
+    end() {
+      if (!dead) lines.rest(line);
+      if (!dead) dispatch(true);
+      return taken();
     },
   };
+}
+
+function fieldName(name: string): Uint8Array {
+  return new TextEncoder().encode(name);
+}
+
+/** A field is its name, alone or before a colon. */
+function isField(name: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  const after = start + name.length;
+  if (after > end || (after < end && bytes[after] !== COLON)) return false;
+  for (let index = 0; index < name.length; index++) if (bytes[start + index] !== name[index]) return false;
+  return true;
+}
+
+/** Behind the colon and one space. */
+function valueStart(name: Uint8Array, bytes: Uint8Array, start: number, end: number): number {
+  const value = Math.min(start + name.length + 1, end);
+  return bytes[value] === SPACE && value < end ? value + 1 : value;
 }

@@ -1,6 +1,7 @@
 // Server-sent events by the WHATWG rules, from bytes written by hand.
 import { describe, expect, test } from "vitest";
-import { sseReader, startsLikeSse, type SseItem } from "../../src/wire/sse-reader.ts";
+import { jsonTemplate } from "../../src/wire/json-template.ts";
+import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../../src/wire/sse-reader.ts";
 import { splitBytes, toBytes } from "../support/provider-bytes/splits.ts";
 
 function framesOf(packets: readonly (string | Uint8Array)[], maxEvent = 10_000): SseItem[] {
@@ -90,6 +91,38 @@ test("R-PROV-2 a cut inside a field name, a line end or a character loses nothin
     expect(framesOf(splitBytes(bytes, [cut]))).toEqual([{ data: "北\n🎉", event: "é" }, { data: "b" }]);
   }
   expect(framesOf(["data: B\r", "\n", "data: C\r\n\r\n"])).toEqual([{ data: "B\nC" }]);
+});
+
+describe("R-PROV-2 events that a template knows", () => {
+  const event = (text: string): string => `data: {"text":"${text}"}\n`;
+  const frames = (wire: string): (SseItem | KnownFrame)[] => {
+    const template = jsonTemplate();
+    template.learn('{"text":"a"}', "text", "a");
+    const reader = sseReader(100, { template, event: undefined });
+    return [...reader.feed(toBytes(wire)), ...reader.end()];
+  };
+  const known = (value: string): KnownFrame => ({ known: { key: "text", value } });
+
+  test("are given by their value, the others as they are", () => {
+    expect(frames(`${event("b")}\n${event("")}\n:c\nid: 1\n${event("c")}\n`)).toEqual([
+      known("b"),
+      { data: '{"text":""}' },
+      known("c"),
+    ]);
+  });
+
+  test("are given whole when there is more to them: a name, a second line, no end", () => {
+    expect(frames(`event: x\n${event("b")}\n`)).toEqual([{ event: "x", data: '{"text":"b"}' }]);
+    expect(frames(`${event("b")}event: x\n\n`)).toEqual([{ event: "x", data: '{"text":"b"}' }]);
+    expect(frames(`${event("b")}${event("c")}\n`)).toEqual([{ data: '{"text":"b"}\n{"text":"c"}' }]);
+    expect(frames(event("b"))).toEqual([{ data: '{"text":"b"}', residue: true }]);
+  });
+
+  test("count towards the limit as any other", () => {
+    expect(frames(`${event("b".repeat(83))}\n`)).toEqual([known("b".repeat(83))]);
+    expect(frames(`${event("b".repeat(84))}\n`)).toEqual([{ tooLarge: true }]);
+    expect(frames(event("b".repeat(60)).repeat(2))).toEqual([{ tooLarge: true }]);
+  });
 });
 
 describe("R-PROV-3 the limit", () => {
