@@ -9,7 +9,7 @@ const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
 const parts = ["src", "test", "bench"].filter((folder) => existsSync(path.join(root, folder)));
 const configs = parts.flatMap((folder) =>
   readdirSync(path.join(root, folder), { recursive: true })
-    .filter((name) => path.basename(name) === "tsconfig.json")
+    .filter((name) => path.basename(name) === "tsconfig.json" && !name.split(path.sep).includes("node_modules"))
     .map((name) => path.join(folder, name)),
 );
 
