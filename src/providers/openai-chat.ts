@@ -1,18 +1,18 @@
 // OpenAI Chat Completions and its family: SSE chunks to events. Complete only with a finish_reason and then [DONE] or a clean end; [DONE] alone proves nothing.
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
-import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
+import { stopReasonOf } from "./answer-end.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
+import { chatStopReasons, chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
 import { continuationOf } from "./openai-presets.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
-import { knownCounts } from "./usage.ts";
 
 export const openAiChat: Adapter = {
   request: openAiChatRequest,
@@ -20,16 +20,6 @@ export const openAiChat: Adapter = {
   failure: httpFailure,
   starts: startsLikeSse,
   continues: (target) => continuationOf(target) !== "none",
-};
-
-const stopReasons: Record<string, StopReason> = {
-  stop: "stop",
-  length: "length",
-  model_length: "length",
-  incomplete: "length",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  content_filter: "content_filter",
 };
 
 export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
@@ -82,8 +72,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
     const delta = asRecord(entry["delta"]) ?? wholeMessage(asRecord(entry["message"]));
     streamed ||= entry["delta"] !== undefined;
-    const reasoning =
-      asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]) ?? detailText(delta["reasoning_details"]);
+    const reasoning = reasoningText(delta);
     if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
     pushContent(events, delta["content"]);
     const refusal = asText(delta["refusal"]);
@@ -91,19 +80,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       refused = true;
       events.push({ type: "text", text: refusal });
     }
-    for (const item of asArray(delta["tool_calls"])) {
-      toolPieces++;
-      const call = asRecord(item);
-      const named = asRecord(call?.["function"]) ?? asRecord(call?.["custom"]);
-      events.push(
-        ...calls.add({
-          index: asCount(call?.["index"]),
-          id: asText(call?.["id"]),
-          name: asText(named?.["name"]),
-          input: inputPiece(named?.["arguments"] ?? named?.["input"]),
-        }),
-      );
-    }
+    for (const item of asArray(delta["tool_calls"])) events.push(...calls.add(toolPiece(item)));
     const old = asRecord(delta["function_call"]);
     if (old !== undefined) {
       toolPieces++;
@@ -119,7 +96,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       return fail(events, "upstream_5xx", "The provider reported that generation failed.");
     if (reason === "insufficient_system_resource")
       return fail(events, "overloaded", "The provider ran out of resources.");
-    finish = Object.hasOwn(stopReasons, reason) ? (stopReasons[reason] ?? "unknown") : "unknown";
+    finish = stopReasonOf(chatStopReasons, reason);
     events.push({ type: "finishing" });
   };
 
@@ -153,7 +130,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     }
     const said = asName(chunk["model"]);
     if (said !== undefined && model === undefined) events.push({ type: "model", model: (model = said) });
-    const usage = usageOf(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
+    const usage = chatUsage(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
     if (usage !== undefined) events.push({ type: "usage", usage });
     const toolPiecesBefore = toolPieces;
     // Only the first choice is asked for; others belong to no request of ours.
@@ -189,41 +166,4 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       return events;
     },
   };
-}
-
-/** OpenRouter's reasoning in parts: text and summaries; what is encrypted shows nothing. */
-function detailText(details: unknown): string | undefined {
-  const texts = asArray(details).map((item) => {
-    const detail = asRecord(item);
-    return asText(detail?.["text"]) ?? asText(detail?.["summary"]) ?? "";
-  });
-  return asText(texts.join(""));
-}
-
-/** Content is a string, or an array of typed parts (Mistral: thinking and text). */
-function pushContent(events: ProviderEvent[], content: unknown): void {
-  const plain = asText(content);
-  if (plain !== undefined) events.push({ type: "text", text: plain });
-  for (const item of asArray(content)) {
-    const part = asRecord(item);
-    const text = asText(part?.["text"]);
-    if (part?.["type"] === "text" && text !== undefined) events.push({ type: "text", text });
-    for (const inner of asArray(part?.["thinking"])) {
-      const thought = asText(asRecord(inner)?.["text"]);
-      if (thought !== undefined) events.push({ type: "reasoning", text: thought });
-    }
-  }
-}
-
-function usageOf(value: unknown): Usage | undefined {
-  const usage = asRecord(value);
-  if (usage === undefined) return undefined;
-  const counts = {
-    inputTokens: asCount(usage["prompt_tokens"]),
-    outputTokens: asCount(usage["completion_tokens"]),
-    totalTokens: asCount(usage["total_tokens"]),
-    reasoningTokens: asCount(asRecord(usage["completion_tokens_details"])?.["reasoning_tokens"]),
-    cachedInputTokens: asCount(asRecord(usage["prompt_tokens_details"])?.["cached_tokens"]),
-  };
-  return knownCounts(counts);
 }

@@ -1,0 +1,70 @@
+// What one chunk of OpenAI's chat format says, whoever sends it: text, reasoning, tool call pieces, usage, reasons. Keeps no state.
+import type { StopReason } from "../../schemas/outcome.ts";
+import type { ProviderEvent } from "../../schemas/provider.ts";
+import type { Usage } from "../../schemas/usage.ts";
+import { asArray, asCount, asRecord, asText, type JsonRecord } from "../wire/json.ts";
+import { inputPiece, type ToolCallPiece } from "./tool-calls.ts";
+import { knownCounts } from "./usage.ts";
+
+export const chatStopReasons: Record<string, StopReason> = {
+  stop: "stop",
+  length: "length",
+  model_length: "length",
+  incomplete: "length",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  content_filter: "content_filter",
+};
+
+/** One reasoning, however many of its spellings the delta has. */
+export function reasoningText(delta: JsonRecord): string | undefined {
+  return asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]) ?? detailText(delta["reasoning_details"]);
+}
+
+/** OpenRouter's reasoning in parts: text and summaries; what is encrypted shows nothing. */
+function detailText(details: unknown): string | undefined {
+  const texts = asArray(details).map((item) => {
+    const detail = asRecord(item);
+    return asText(detail?.["text"]) ?? asText(detail?.["summary"]) ?? "";
+  });
+  return asText(texts.join(""));
+}
+
+/** Content is a string, or an array of typed parts (Mistral: thinking and text). */
+export function pushContent(events: ProviderEvent[], content: unknown): void {
+  const plain = asText(content);
+  if (plain !== undefined) events.push({ type: "text", text: plain });
+  for (const item of asArray(content)) {
+    const part = asRecord(item);
+    const text = asText(part?.["text"]);
+    if (part?.["type"] === "text" && text !== undefined) events.push({ type: "text", text });
+    for (const inner of asArray(part?.["thinking"])) {
+      const thought = asText(asRecord(inner)?.["text"]);
+      if (thought !== undefined) events.push({ type: "reasoning", text: thought });
+    }
+  }
+}
+
+/** A piece of a function or custom tool's call; some servers leave out the object around its name and input. */
+export function toolPiece(item: unknown): ToolCallPiece {
+  const call = asRecord(item);
+  const named = asRecord(call?.["function"]) ?? asRecord(call?.["custom"]) ?? call;
+  return {
+    index: asCount(call?.["index"]),
+    id: asText(call?.["id"]),
+    name: asText(named?.["name"]),
+    input: inputPiece(named?.["arguments"] ?? named?.["input"]),
+  };
+}
+
+export function chatUsage(value: unknown): Usage | undefined {
+  const usage = asRecord(value);
+  if (usage === undefined) return undefined;
+  return knownCounts({
+    inputTokens: asCount(usage["prompt_tokens"]),
+    outputTokens: asCount(usage["completion_tokens"]),
+    totalTokens: asCount(usage["total_tokens"]),
+    reasoningTokens: asCount(asRecord(usage["completion_tokens_details"])?.["reasoning_tokens"]),
+    cachedInputTokens: asCount(asRecord(usage["prompt_tokens_details"])?.["cached_tokens"]),
+  });
+}
