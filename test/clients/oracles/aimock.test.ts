@@ -10,14 +10,15 @@ interface Served {
   readonly adapter: AdapterId;
   /** What the format's paths start with. */
   readonly base: string;
-  /** What aimock's writer of this format leaves out. */
-  readonly lacks: ReadonlySet<"reasoning" | "call ids" | "stop reasons" | "usage">;
+  /** What the format has no word for, or aimock's writer of it leaves out. */
+  readonly lacks: ReadonlySet<"model" | "reasoning" | "call ids" | "stop reasons" | "usage">;
 }
 
 const served: readonly Served[] = [
   { adapter: "openai-chat", base: "/v1", lacks: new Set() },
   { adapter: "anthropic-messages", base: "", lacks: new Set() },
   { adapter: "ollama", base: "", lacks: new Set(["reasoning", "call ids", "stop reasons", "usage"]) },
+  { adapter: "bedrock-converse", base: "", lacks: new Set(["model"]) },
 ];
 
 const usage = { prompt_tokens: 31, completion_tokens: 17, input_tokens: 31, output_tokens: 17 };
@@ -106,7 +107,7 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
     const { text, usage: counted, models, verdicts } = await asked("text");
     expect(text).toBe(said);
     expect(verdicts).toEqual(complete("stop"));
-    expect(models).toEqual(["test-model"]);
+    expect(models).toEqual(lacks.has("model") ? [] : ["test-model"]);
     expect(counted).toMatchObject(lacks.has("usage") ? {} : { inputTokens: 31, outputTokens: 17 });
   });
 
@@ -152,7 +153,10 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
         { role: "tool", toolCallId: "c1", output: { seen: ["cat"] } },
         { role: "tool", toolCallId: "c2", output: "no name" },
       ],
-      tools: [{ name: "look", description: "Looks.", parameters }],
+      tools: [
+        { name: "look", description: "Looks.", parameters },
+        { name: "name", description: "Names.", parameters },
+      ],
       generation: { temperature: 0.5, maxOutputTokens: 77 },
     });
     expect(text).toBe("I understand.");
@@ -183,7 +187,10 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
         result("c1", '{"seen":["cat"]}'),
         result("c2", "no name"),
       ],
-      tools: [{ type: "function", function: { name: "look", description: "Looks.", parameters } }],
+      tools: [
+        { type: "function", function: { name: "look", description: "Looks.", parameters } },
+        { type: "function", function: { name: "name", description: "Names.", parameters } },
+      ],
     });
   });
 
