@@ -17,7 +17,7 @@ const USAGE_WAIT_MS = 5000;
 
 export interface AttemptOptions {
   adapter: Adapter;
-  planned: PlannedTarget;
+  planned: Pick<PlannedTarget, "clocks" | "target">;
   request: StartRequest;
   /** The target's secret; `missing` when it names one that is not set. */
   key: string | undefined | { missing: string };

@@ -1,15 +1,17 @@
 // A run that an object holds in memory, live or finished: feeds inputs to the machine, carries its effects out, and serves its readers. It holds no rules of its own.
 import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
 import type { LogEvent } from "../schemas/event.ts";
-import type { PlannedTarget } from "../schemas/plan.ts";
+import type { PlannedTarget, TargetNews, TargetReport } from "../schemas/plan.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
 import { dialects, isDialectId } from "../src/dialects/index.ts";
+import { withPrefill } from "../src/providers/conversation.ts";
 import { adapters } from "../src/providers/index.ts";
 import { transition, type Input } from "../src/run/machine.ts";
 import { damagedLog } from "../src/run/outcome.ts";
 import type { RunState } from "../src/run/state.ts";
 import type { Effect } from "../src/run/step.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
+import type { Opening } from "../src/run/volatile.ts";
 import { startAttempt, type Attempt } from "./attempt.ts";
 import { frames } from "./frames.ts";
 import { pass } from "./gate.ts";
@@ -57,10 +59,14 @@ export function logOptions({ plan, terminal }: RunRow): LogOptions {
   return { strict: plan.policies.durability === "strict", flushMs, reserveEvents, sealed: terminal !== undefined };
 }
 
-/** Gives the tenant's slot back. False when the tenant did not answer in time. */
-export async function releaseSlot(env: Env, { plan: { tenant, runId } }: RunRow): Promise<boolean> {
+/** Gives the tenant's slot back, with what the run has learned of its targets. False when the tenant did not answer in time. */
+export async function releaseSlot(
+  env: Env,
+  { plan: { tenant, runId } }: RunRow,
+  news: TargetNews[] = [],
+): Promise<boolean> {
   try {
-    return await within(env.TENANT.getByName(tenant).release(runId), RELEASE_WAIT_MS);
+    return await within(env.TENANT.getByName(tenant).release(runId, news), RELEASE_WAIT_MS);
   } catch {
     return false;
   }
@@ -76,7 +82,11 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs } = row.plan;
   let { state } = options;
-  let attempt: Attempt | undefined;
+  /** By number, those whose provider may still speak. */
+  const attempts = new Map<number, Attempt>();
+  /** What the tenant's other runs will learn at the end of this one. */
+  let news: TargetNews[] = [];
+  const wakes = new Set<Timer>();
   let transcript: Transcript = emptyTranscript;
   let viewers = 0;
   let totalTimer: Timer | undefined;
@@ -100,7 +110,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
    */
   async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     await pass("ending", ctx);
-    if (await releaseSlot(env, row)) await store.setAlarm(at + limits.retentionEventsMs);
+    if (await releaseSlot(env, row, news)) await store.setAlarm(at + limits.retentionEventsMs);
     await pass("released", ctx);
     row.status = payload.outcome;
     row.sealedAt = at;
@@ -119,10 +129,16 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     for (const effect of effects) {
       switch (effect.type) {
         case "open":
-          attempt = openAttempt(effect.attempt, effect.target);
+          openAttempt(effect.attempt, effect);
           break;
         case "abort":
-          attempt?.abort();
+          attempts.get(effect.attempt)?.abort();
+          break;
+        case "wake":
+          wakeAfter(effect.ms + Math.random() * effect.spreadMs, effect.input);
+          break;
+        case "report":
+          tell(effect.report);
           break;
         case "telemetry":
           report(effect.telemetry);
@@ -131,17 +147,43 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     }
   }
 
-  function openAttempt(number: number, planned: PlannedTarget): Attempt | undefined {
-    if (request === undefined) return undefined;
-    return startAttempt({
+  function openAttempt(number: number, { target: planned, prefill }: Opening): void {
+    if (request === undefined) return;
+    const attempt = startAttempt({
       adapter: adapters[planned.adapter],
       planned,
-      request,
+      request: prefill === undefined ? request : withPrefill(request, prefill),
       key: keyOf(planned),
       bindings: { ...env },
-      emit: (events) => apply({ type: "provider", at: Date.now(), attempt: number, events }),
+      emit(events) {
+        if (events.at(-1)?.type === "verdict") attempts.delete(number);
+        apply({ type: "provider", at: Date.now(), attempt: number, events });
+      },
       now: () => Date.now(),
     });
+    attempts.set(number, attempt);
+  }
+
+  function wakeAfter(ms: number, type: "retry" | "hedge"): void {
+    const timer = setTimeout(() => {
+      wakes.delete(timer);
+      apply({ type, at: Date.now() });
+    }, ms);
+    wakes.add(timer);
+  }
+
+  /** Failures and further requests are told at once: other runs are about to make the same choice. */
+  function tell(entry: TargetReport): void {
+    const scope = row.plan.chain.find(({ id }) => id === entry.targetId)?.scope ?? "";
+    news.push({ report: entry, scope, breaker: row.plan.breaker });
+    if (entry.result === "answered") return;
+    const told = news;
+    news = [];
+    ctx.waitUntil(
+      env.TENANT.getByName(row.plan.tenant)
+        .report(told)
+        .catch(() => undefined),
+    );
   }
 
   function keyOf({ target: { keyVar } }: PlannedTarget): string | undefined | { missing: string } {
@@ -157,6 +199,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   function stopTimers(): void {
     if (totalTimer !== undefined) clearTimeout(totalTimer);
     if (graceTimer !== undefined) clearTimeout(graceTimer);
+    for (const timer of wakes) clearTimeout(timer);
   }
 
   function viewerLeft(): void {

@@ -6,10 +6,22 @@ import { parseJson } from "../src/wire/json.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 
 export function acceptedState({ plan, startedAt }: RunRow): RunState {
-  const { runId, chain, policies, limits, decision } = plan;
+  const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs } = plan;
   const { onMidStreamFailure } = policies;
-  const { maxOutputBytes, maxRecoveries } = limits;
-  return initialState({ runId, startedAt, chain, onMidStreamFailure, maxOutputBytes, maxRecoveries, decision });
+  const { maxOutputBytes, maxRecoveries, retryBudgetMs } = limits;
+  return initialState({
+    runId,
+    startedAt,
+    chain,
+    onMidStreamFailure,
+    maxOutputBytes,
+    maxRecoveries,
+    retryBudgetMs,
+    totalMs,
+    hedgeAfterMs,
+    asks,
+    decision,
+  });
 }
 
 /** All stored entries after `after` applied, segment by segment; up to the first damaged one, if there is any. */

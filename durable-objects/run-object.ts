@@ -3,6 +3,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { AttachQuery, OutcomeAnswer, Refusal, StartAnswer } from "../schemas/attach.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStateView } from "../schemas/run.ts";
+import { healthyFirst } from "../src/run/breaker.ts";
 import { transition } from "../src/run/machine.ts";
 import { pass } from "./gate.ts";
 import { confirm, logOptions, openRun, releaseSlot, type OpenRun } from "./open-run.ts";
@@ -120,12 +121,18 @@ export class RunObject extends DurableObject<Env> {
     const { ctx, env } = this;
     const startedAt = Date.now();
     const deadline = startedAt + plan.totalMs;
-    const tenant = env.TENANT.getByName(plan.tenant);
-    if (!(await tenant.acquire(plan.runId, maxActiveRuns, deadline + LIVE_ALARM_MS))) {
-      return { started: false, refused: "too_many_runs" };
-    }
+    const admitted = await env.TENANT.getByName(plan.tenant).admit({
+      runId: plan.runId,
+      until: deadline + LIVE_ALARM_MS,
+      maxActiveRuns,
+      chain: plan.chain.map(({ id, scope }) => ({ id, scope })),
+      breaker: plan.breaker,
+      hedge: plan.hedge,
+    });
+    if (!admitted.admitted) return { started: false, refused: "too_many_runs" };
     await pass("acquired", ctx);
-    const { request, ...kept } = plan;
+    const { benched, hedgeAfterMs } = admitted;
+    const { request, ...kept } = { ...plan, chain: healthyFirst(plan.chain, benched), hedgeAfterMs };
     const row: RunRow = {
       plan: kept,
       status: "running",
@@ -139,7 +146,7 @@ export class RunObject extends DurableObject<Env> {
     const first = transition(acceptedState(row), { type: "start", at: startedAt });
     const durableTo = first.state.nextSequence - 1;
     const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
-    this.#store.accept(plan, startedAt, first.events.map(entryOf), marks.reservedTo);
+    this.#store.accept({ ...kept, request }, startedAt, first.events.map(entryOf), marks.reservedTo);
     await this.#store.setAlarm(Math.min(startedAt + LIVE_ALARM_MS, deadline));
     await confirm(ctx, "accept");
     this.#run = openRun({ ctx, env, store: this.#store, row, state: first.state, marks, request });

@@ -1,29 +1,66 @@
-// What a tenant's runs share: the slots of active runs, and in open mode the key that signs tickets. Knows no run's content.
+// What a tenant's runs share: the slots of active runs, what they learned of their targets, and in open mode the key that signs tickets. Knows no run's content.
 import { DurableObject } from "cloudflare:workers";
+import type { Admission, Admitted, TargetNews } from "../schemas/plan.ts";
+import { benchedOf, judge, type Bench } from "../src/run/breaker.ts";
+import { affords, hedgeDelay, remembering, savedUp, type Latencies } from "../src/run/hedging.ts";
 import { toHex } from "../src/wire/hex.ts";
 
+interface Unsaved {
+  slots: Map<string, number | undefined>;
+  benches: Map<string, Bench | undefined>;
+}
+
 export class TenantObject extends DurableObject<Env> {
+  /** By run: until when its slot is held. Unix epoch, milliseconds. */
+  #slots = new Map<string, number>();
+  #benches = new Map<string, Bench>();
+  /** What the tables do not hold yet; `undefined`: the row goes. */
+  #unsaved: Unsaved | undefined;
+  /** Only remembered: a new object learns it again. */
+  #latencies = new Map<string, Latencies>();
+  #saved: number | undefined;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    // Nothing is answered before this is done.
+    ctx.blockConcurrencyWhile(async () => this.#load());
+  }
+
   /**
-   * Takes a slot for a run. False when `limit` runs hold one. A slot whose holder is past `until` (Unix epoch,
-   * milliseconds) counts as free: its run's total clock has ended it.
+   * Takes a slot for a run, or refuses when all are held. A slot whose holder is past its time counts as free: its run's
+   * total clock has ended it. Answers without waiting for the disk: a slot that a crash forgets is one run too many.
    */
-  acquire(runId: string, limit: number, until: number): boolean {
-    this.#createTables();
-    const sql = this.ctx.storage.sql;
-    const held = Number(sql.exec("SELECT COUNT(*) AS held FROM slot WHERE run_id <> ?", runId).one()["held"]);
-    if (held >= limit) {
-      sql.exec("DELETE FROM slot WHERE until < ?", Date.now());
-      const left = Number(sql.exec("SELECT COUNT(*) AS held FROM slot WHERE run_id <> ?", runId).one()["held"]);
-      if (left >= limit) return false;
-    }
-    sql.exec("INSERT OR REPLACE INTO slot (run_id, until) VALUES (?, ?)", runId, until);
-    return true;
+  admit({ runId, until, maxActiveRuns, chain, breaker, hedge }: Admission): Admitted {
+    const now = Date.now();
+    if (!this.#slots.has(runId) && this.#slots.size >= maxActiveRuns) this.#dropPassed(now);
+    if (!this.#slots.has(runId) && this.#slots.size >= maxActiveRuns) return { admitted: false };
+    this.#setSlot(runId, until);
+    const { benched, probes } = benchedOf(this.#benches, chain, breaker, now);
+    this.#setBenches(probes);
+    const [first] = chain.filter(({ id }) => !benched.includes(id));
+    if (hedge === undefined || first === undefined) return { admitted: true, benched, hedgeAfterMs: undefined };
+    this.#saved = savedUp(this.#saved, hedge);
+    const hedgeAfterMs = affords(this.#saved) ? hedgeDelay(this.#latencies.get(first.id) ?? [], hedge) : undefined;
+    return { admitted: true, benched, hedgeAfterMs };
   }
 
   /** Gives a run's slot back; does nothing when it holds none. */
-  release(runId: string): void {
-    this.#createTables();
-    this.ctx.storage.sql.exec("DELETE FROM slot WHERE run_id = ?", runId);
+  release(runId: string, news: TargetNews[]): void {
+    this.report(news);
+    if (this.#slots.has(runId)) this.#setSlot(runId, undefined);
+  }
+
+  /** How targets did. */
+  report(news: TargetNews[]): void {
+    for (const entry of news) {
+      const { report } = entry;
+      const { targetId } = report;
+      if (report.result === "hedged") this.#saved = (this.#saved ?? 1) - 1;
+      if (report.result === "answered") {
+        this.#latencies.set(targetId, remembering(this.#latencies.get(targetId) ?? [], report.firstOutputMs));
+      }
+      this.#setBenches(judge(this.#benches, entry, Date.now()));
+    }
   }
 
   /** A random key for tickets, 64 hex digits, made once and kept. Open mode only; elsewhere TICKET_SECRET is required. */
@@ -35,9 +72,70 @@ export class TenantObject extends DurableObject<Env> {
     return key;
   }
 
+  #dropPassed(now: number): void {
+    for (const [runId, until] of this.#slots) if (until < now) this.#setSlot(runId, undefined);
+  }
+
+  #setSlot(runId: string, until: number | undefined): void {
+    if (until === undefined) this.#slots.delete(runId);
+    else this.#slots.set(runId, until);
+    this.#toSave().slots.set(runId, until);
+  }
+
+  #setBenches(changes: ReadonlyMap<string, Bench | undefined>): void {
+    for (const [name, bench] of changes) {
+      if (bench === undefined) this.#benches.delete(name);
+      else this.#benches.set(name, bench);
+      this.#toSave().benches.set(name, bench);
+    }
+  }
+
+  /** A write holds an answer back until it is on disk, so what changed is written once the answer is away. */
+  #toSave(): Unsaved {
+    if (this.#unsaved === undefined) {
+      this.#unsaved = { slots: new Map(), benches: new Map() };
+      setTimeout(() => this.#save(), 0);
+    }
+    return this.#unsaved;
+  }
+
+  #save(): void {
+    const { slots, benches } = this.#unsaved ?? {};
+    this.#unsaved = undefined;
+    const { sql } = this.ctx.storage;
+    for (const [runId, until] of slots ?? []) {
+      if (until === undefined) sql.exec("DELETE FROM slot WHERE run_id = ?", runId);
+      else sql.exec("INSERT OR REPLACE INTO slot (run_id, until) VALUES (?, ?)", runId, until);
+    }
+    for (const [name, bench] of benches ?? []) {
+      if (bench === undefined) sql.exec("DELETE FROM bench WHERE name = ?", name);
+      else {
+        sql.exec(
+          "INSERT OR REPLACE INTO bench (name, strikes, benchings, until) VALUES (?, ?, ?, ?)",
+          name,
+          bench.strikes,
+          bench.benchings,
+          bench.until,
+        );
+      }
+    }
+  }
+
+  #load(): void {
+    const { sql } = this.ctx.storage;
+    this.#createTables();
+    for (const row of sql.exec<{ run_id: string; until: number }>("SELECT run_id, until FROM slot")) {
+      this.#slots.set(row.run_id, row.until);
+    }
+    const benches = sql.exec<{ name: string } & Record<keyof Bench, number>>("SELECT * FROM bench");
+    for (const { name, ...bench } of benches) this.#benches.set(name, bench);
+  }
+
   #createTables(): void {
-    this.ctx.storage.sql.exec(
-      "CREATE TABLE IF NOT EXISTS slot (run_id TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID",
+    const { sql } = this.ctx.storage;
+    sql.exec("CREATE TABLE IF NOT EXISTS slot (run_id TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID");
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS bench (name TEXT PRIMARY KEY, strikes INTEGER NOT NULL, benchings INTEGER NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID",
     );
   }
 }

@@ -1,7 +1,7 @@
 // One try at one target, as it stands in the run's state, in provenance and in error details.
 import * as v from "valibot";
 import { errorClassSchema, failureClassSchema } from "./failure.ts";
-import { usageSchema } from "./usage.ts";
+import { accountedUsageSchema } from "./usage.ts";
 
 const index = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -20,7 +20,7 @@ export const attemptRecordSchema = v.object({
   startedAt: v.number(),
   /** Milliseconds from the attempt's start to its first output. */
   firstOutputMs: v.optional(v.number()),
-  usage: v.optional(usageSchema),
+  usage: v.optional(accountedUsageSchema),
 });
 export type AttemptRecord = v.InferOutput<typeof attemptRecordSchema>;
 

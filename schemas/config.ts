@@ -48,6 +48,8 @@ export const targetSchema = v.strictObject({
   query: v.optional(objectOnly(v.record(v.string(), v.string()))),
   locality: v.optional(localitySchema),
   clocks: v.optional(targetClocksSchema),
+  /** Further tries at this target after a failure that may pass by itself. */
+  retries: v.optional(wholeNumber(0, 5)),
 });
 export type Target = v.InferOutput<typeof targetSchema>;
 
@@ -67,16 +69,48 @@ export const limitsSchema = objectOnly(
     maxOutputBytes: v.optional(wholeNumber(1, 32 * 1024 * 1024), 8_388_608),
     maxRecoveries: v.optional(wholeNumber(0, 100), 3),
     maxActiveRuns: v.optional(wholeNumber(1, 100_000), 100),
+    /** Milliseconds a run may spend waiting between its attempts. */
+    retryBudgetMs: v.optional(wholeNumber(0, 3_600_000), 20_000),
   }),
 );
 export type Limits = v.InferOutput<typeof limitsSchema>;
+
+/** When a tenant's runs leave a target alone. */
+export const breakerSchema = objectOnly(
+  v.strictObject({
+    /** Failures in a row that bench a target; 0: no target is ever benched. */
+    failures: v.optional(wholeNumber(0, 1000), 5),
+    /** Milliseconds on the bench; doubled each time the target fails again at once. */
+    coolDownMs: v.optional(wholeNumber(100, 3_600_000), 30_000),
+  }),
+);
+export type BreakerSettings = v.InferOutput<typeof breakerSchema>;
+
+export const hedgeSchema = objectOnly(
+  v.strictObject({
+    /** Milliseconds to wait for the first target while too little is known of it. */
+    afterMs: v.optional(wholeNumber(1, DAY_MS), 2000),
+    /** Further requests, in percent of the tenant's runs. */
+    budgetPercent: v.optional(wholeNumber(1, 100), 10),
+  }),
+);
+export type HedgeSettings = v.InferOutput<typeof hedgeSchema>;
+
+const chainSchema = v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(16));
+/** A list of target ids, or an object with the list and what is special about the route. */
+const routeSchema = v.union([
+  chainSchema,
+  objectOnly(v.strictObject({ targets: chainSchema, hedge: v.optional(hedgeSchema) })),
+]);
+export type Route = v.InferOutput<typeof routeSchema>;
 
 export const configSchema = objectOnly(
   v.strictObject({
     $schema: v.optional(v.string()),
     targets: v.pipe(v.array(targetSchema), v.minLength(1)),
-    routes: v.record(id, v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(16))),
+    routes: v.record(id, routeSchema),
     limits: v.optional(limitsSchema, {}),
+    breaker: v.optional(breakerSchema, {}),
     cors: v.optional(
       v.strictObject({
         /** Exact origins, or `*` for any. */

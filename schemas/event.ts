@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { errorClassSchema, failureClassSchema } from "./failure.ts";
 import { outcomeSchema } from "./outcome.ts";
-import { usageSchema } from "./usage.ts";
+import { accountedUsageSchema } from "./usage.ts";
 
 const index = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -36,15 +36,16 @@ const toolCallDelta = v.looseObject({
   inputText: v.string(),
 });
 const usageReport = v.looseObject({
-  ...usageSchema.entries,
+  ...accountedUsageSchema.entries,
   attempt: index,
-  estimated: v.optional(v.boolean()),
 });
 const attempt = v.looseObject({
   attempt: index,
   step: v.optional(index),
   targetId: v.string(),
   phase: v.picklist(["started", "committed", "failed", "superseded"]),
+  /** `started`: the attempt goes on from the text that is shown. */
+  continues: v.optional(v.boolean()),
   errorClass: v.optional(errorClassSchema),
   failureClass: v.optional(failureClassSchema),
   httpStatus: v.optional(index),

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { provenanceSchema } from "./attempt.ts";
 import { indeRunErrorSchema } from "./problem.ts";
-import { usageSchema } from "./usage.ts";
+import { accountedUsageSchema } from "./usage.ts";
 
 const runId = v.pipe(v.string(), v.minLength(1));
 const telemetry = v.looseObject({
@@ -26,7 +26,7 @@ export type PendingTool = v.InferOutput<typeof pendingToolSchema>;
 const common = {
   schemaVersion: v.literal("1.0"),
   runId,
-  usage: v.optional(usageSchema),
+  usage: v.optional(accountedUsageSchema),
   telemetry: v.optional(telemetry),
   provenance: v.optional(provenanceSchema),
 };

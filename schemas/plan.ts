@@ -1,6 +1,7 @@
 // What the edge hands to a run's object at its start, and the object keeps for as long as the run lives.
 import type { Locality } from "./attempt.ts";
-import type { AdapterId, Limits, Target } from "./config.ts";
+import type { AdapterId, BreakerSettings, HedgeSettings, Limits, Target } from "./config.ts";
+import type { FailureClass } from "./failure.ts";
 import type { StartRequest } from "./run.ts";
 
 /** All clocks in milliseconds. */
@@ -18,12 +19,53 @@ export interface PlannedTarget {
   adapter: AdapterId;
   locality: Locality;
   clocks: AttemptClocks;
+  /** How often the target may be tried again after a failure that allows it. */
+  retries: number;
+  /** It goes on from an assistant message that ends the conversation. */
+  continues: boolean;
+  /** Targets of one scope share a key at one place, and with it the key's limits. */
+  scope: string;
   target: Target;
+}
+
+/** How a target did in one attempt. `hedged`: it was asked in case another is slow. */
+export type TargetReport =
+  | { targetId: string; result: "answered"; firstOutputMs: number }
+  | { targetId: string; result: "failed"; failureClass: FailureClass; retryAfterMs?: number }
+  | { targetId: string; result: "hedged" };
+
+/** A report with what a tenant needs to judge it. */
+export interface TargetNews {
+  report: TargetReport;
+  scope: string;
+  breaker: BreakerSettings;
+}
+
+/** What a run asks of its tenant before it starts. */
+export interface Admission {
+  runId: string;
+  /** Unix epoch, milliseconds: by then the run has ended. */
+  until: number;
+  maxActiveRuns: number;
+  chain: { id: string; scope: string }[];
+  breaker: BreakerSettings;
+  hedge: HedgeSettings | undefined;
+}
+
+/** `benched`: targets to try after the others. `hedgeAfterMs`: the run may hedge, so long after its start. */
+export type Admitted = { admitted: true; benched: string[]; hedgeAfterMs: number | undefined } | { admitted: false };
+
+/** What of the request decides about attempts. */
+export interface Asks {
+  /** UTF-8 bytes that a model reads. */
+  promptBytes: number;
+  tools: boolean;
+  json: boolean;
 }
 
 export interface RunPolicies {
   onDisconnect: "continue" | "cancel";
-  onMidStreamFailure: "fail" | "retract";
+  onMidStreamFailure: "fail" | "retract" | "continue";
   durability: "standard" | "strict";
   telemetry: boolean;
 }
@@ -42,6 +84,11 @@ export interface RunPlan {
   chain: PlannedTarget[];
   /** Milliseconds from accept. */
   totalMs: number;
+  asks: Asks;
+  breaker: BreakerSettings;
+  hedge: HedgeSettings | undefined;
+  /** Set when the tenant has admitted the run: milliseconds after its start. */
+  hedgeAfterMs?: number | undefined;
   limits: Limits;
   /** How the route was chosen, for telemetry. */
   decision: RouteDecision;

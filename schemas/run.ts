@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { attemptRecordSchema, provenanceSchema } from "./attempt.ts";
 import { objectOnly } from "./object-only.ts";
-import { usageSchema } from "./usage.ts";
+import { accountedUsageSchema } from "./usage.ts";
 
 const text = v.pipe(v.string(), v.minLength(1));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
@@ -149,7 +149,7 @@ export const runStateSchema = v.object({
   lastSequence: v.pipe(v.number(), v.integer(), v.minValue(-1)),
   attempts: v.array(attemptRecordSchema),
   steps: count,
-  usage: v.optional(usageSchema),
+  usage: v.optional(accountedUsageSchema),
   provenance: v.optional(provenanceSchema),
   recoveries: count,
   cost: costSchema,

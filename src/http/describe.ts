@@ -14,7 +14,7 @@ import {
   ticketRequestSchema,
   ticketSchema,
 } from "../../schemas/run.ts";
-import { planTarget } from "../run/settings.ts";
+import { localityOf, routeTargets } from "../run/settings.ts";
 import { openApiPaths } from "./openapi-paths.ts";
 
 const published: Record<string, v.GenericSchema> = {
@@ -80,16 +80,17 @@ export function openApi(origin: string): Record<string, unknown> {
 export function routeList({ targets, routes }: Config) {
   return {
     default: "default",
-    routes: Object.entries(routes).map(([id, chain]) => ({
+    routes: Object.entries(routes).map(([id, route]) => ({
       id,
-      targets: chain.flatMap((name) =>
+      ...(!Array.isArray(route) && route.hedge !== undefined && { hedge: route.hedge }),
+      targets: routeTargets(route).flatMap((name) =>
         targets
           .filter((target) => target.id === name)
           .map((target) => ({
             id: target.id,
             adapter: target.adapter,
             ...(target.model !== undefined && { model: target.model }),
-            locality: planTarget(target).locality,
+            locality: localityOf(target),
           })),
       ),
     })),

@@ -1,17 +1,20 @@
 // From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
-import type { Config, Target } from "../../schemas/config.ts";
-import type { RunPlan } from "../../schemas/plan.ts";
+import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
+import type { Asks, RunPlan } from "../../schemas/plan.ts";
 import type { StartRequest } from "../../schemas/run.ts";
+import { adapters } from "../providers/index.ts";
 import { canonicalJson } from "../run/canonical.ts";
 import { planRoute } from "../run/planner.ts";
 import { checkStartRequest, promptBytes } from "../run/request.ts";
-import { planTarget, totalClock } from "../run/settings.ts";
+import { localityOf, planTarget, routeTargets, totalClock } from "../run/settings.ts";
 import { utf8Length } from "../run/utf8.ts";
 import { toHex } from "../wire/hex.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 
 /** Bytes of a request as it is stored: one row of the platform holds 2 MB. */
 const MAX_STORED_REQUEST = 1_900_000;
+
+const DEFAULT_ROUTE = "default";
 
 /** Fields whose meaning this version does not implement: refused by name, never ignored. */
 const unsupported: ((request: StartRequest) => string | undefined)[] = [
@@ -20,14 +23,13 @@ const unsupported: ((request: StartRequest) => string | undefined)[] = [
   ({ toolResults }) => (toolResults === undefined ? undefined : "/toolResults"),
   ({ toolDecisions }) => (toolDecisions === undefined ? undefined : "/toolDecisions"),
   ({ threadId }) => (threadId === undefined ? undefined : "/threadId"),
-  ({ onMidStreamFailure }) => (onMidStreamFailure === "continue" ? "/onMidStreamFailure" : undefined),
 ];
 
 export async function planRun(
   body: unknown,
   idempotencyKey: string | undefined,
   tenant: string,
-  { targets, routes, limits }: Config,
+  { targets, routes, limits, breaker }: Config,
 ): Promise<Result<RunPlan>> {
   const checked = checkStartRequest(body);
   if (!checked.ok) return refused(issuesProblem(checked.issues));
@@ -50,7 +52,7 @@ export async function planRun(
   const plan = planRoute({
     mode: "stream",
     offline: false,
-    candidates: named.value.map((target) => ({ ...planTarget(target), streaming: "supported" })),
+    candidates: named.value.map((target) => ({ id: target.id, locality: localityOf(target), streaming: "supported" })),
     constraints: request.constraints,
     preferences: request.preferences,
   });
@@ -69,12 +71,15 @@ export async function planRun(
     request: asked,
     requestHash: await sha256(text),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
-    chain: chain.map((target) => planTarget(target, request.clocks)),
+    chain: chain.map((target) => planTarget(target, adapters[target.adapter].continues(target), request.clocks)),
     totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
+    asks: asksOf(request),
+    breaker,
+    hedge: hedgeOf(request, routes),
     limits,
     policies: {
       onDisconnect: request.onDisconnect ?? "continue",
-      onMidStreamFailure: request.onMidStreamFailure === "retract" ? "retract" : "fail",
+      onMidStreamFailure: request.onMidStreamFailure ?? "fail",
       durability: request.durability ?? "standard",
       telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
     },
@@ -100,9 +105,25 @@ async function nameOf(request: StartRequest, idempotencyKey: string | undefined,
   return `run_${(await sha256(`${tenant}\n${idempotencyKey}`)).slice(0, 32)}`;
 }
 
+function routeOf({ route = DEFAULT_ROUTE }: StartRequest, routes: Config["routes"]): Route | undefined {
+  return Object.hasOwn(routes, route) ? routes[route] : undefined;
+}
+
+/** A request that names its targets itself has no route, and so nothing that a route may ask for. */
+function hedgeOf(request: StartRequest, routes: Config["routes"]): HedgeSettings | undefined {
+  const route = request.targets === undefined ? routeOf(request, routes) : undefined;
+  return route === undefined || Array.isArray(route) ? undefined : route.hedge;
+}
+
+function asksOf(request: StartRequest): Asks {
+  const { output = "text" } = request.generation ?? {};
+  const tools = (request.tools ?? []).length > 0 && request.toolChoice !== "none";
+  return { promptBytes: promptBytes(request), tools, json: output !== "text" };
+}
+
 function namedTargets(request: StartRequest, targets: Target[], routes: Config["routes"]): Result<Target[]> {
-  const route = request.route ?? "default";
-  const ids = request.targets ?? (Object.hasOwn(routes, route) ? routes[route] : undefined);
+  const route = routeOf(request, routes);
+  const ids = request.targets ?? (route === undefined ? undefined : routeTargets(route));
   if (ids === undefined) return refused(fieldProblem("/route", "names no configured route", "enum"));
   const chosen: Target[] = [];
   for (const [index, id] of ids.entries()) {

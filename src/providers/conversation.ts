@@ -6,6 +6,12 @@ export function messagesOf(request: StartRequest): Message[] {
   return request.messages ?? [{ role: "user", content: request.prompt ?? "" }];
 }
 
+/** The same request, with an answer begun that the model is to go on with. */
+export const withPrefill = (request: StartRequest, text: string): StartRequest => ({
+  ...request,
+  messages: [...messagesOf(request), { role: "assistant", content: text }],
+});
+
 export type Part = { type: "text"; text: string } | { type: "image"; url?: string; data?: string; mediaType?: string };
 
 /** Content as parts; a plain string is one text part. */

@@ -3,30 +3,30 @@ import type { Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import { errorClassOf } from "./fallback.ts";
 import { attemptedProviderIds, cancelledOutcome, completedOutcome } from "./outcome.ts";
-import { liveAttempt } from "./state.ts";
+import { liveAttempt, liveAttempts, speaker } from "./state.ts";
 import { abort, emit, logUsage, telemetry, type Step } from "./step.ts";
 import { stableMessages } from "./telemetry.ts";
 
 export function complete(step: Step, at: number, stopReason: StopReason | undefined): void {
-  logUsage(step, at);
+  for (const live of liveAttempts(step.state)) logUsage(step, at, live, "omit");
   const outcome = completedOutcome(step.state, at, stopReason);
   emit(step, at, { type: "terminal", payload: outcome });
   const ids = attemptedProviderIds(step.state.attempts);
   telemetry(step, {
     type: "stream_completed",
     payload: {
-      providerId: ids.at(-1) ?? "",
+      providerId: speaker(step.state.attempts)?.targetId ?? "",
       durationMs: Math.max(0, at - step.state.charter.startedAt),
       attemptedProviderIds: ids,
     },
   });
 }
 
-/** Logs that the live attempt failed, with what it has used. */
-export function failAttempt(step: Step, at: number, failure: Failure): void {
-  const live = liveAttempt(step.state);
+/** Logs that a live attempt failed, with what it has used. */
+export function failAttempt(step: Step, at: number, attempt: number, failure: Failure): void {
+  const live = liveAttempt(step.state, attempt);
   if (live === undefined) return;
-  logUsage(step, at);
+  logUsage(step, at, live, "estimate");
   const errorClass = errorClassOf(failure, live.status === "committed");
   const { failureClass, message, httpStatus, providerCode, retryAfterMs } = failure;
   emit(step, at, {
@@ -44,9 +44,30 @@ export function failAttempt(step: Step, at: number, failure: Failure): void {
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     },
   });
+  step.effects.push({
+    type: "report",
+    report: {
+      targetId: live.targetId,
+      result: "failed",
+      failureClass,
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    },
+  });
   telemetry(step, {
     type: "stream_attempt_failed",
     payload: { providerId: live.targetId, errorClass, message: stableMessages[errorClass] },
+  });
+}
+
+/** Gives a live attempt up, for another that answers in its place. Its request was worked on, so it is charged. */
+export function supersede(step: Step, at: number, attempt: number): void {
+  const live = liveAttempt(step.state, attempt);
+  if (live === undefined) return;
+  step.effects.push({ type: "abort", attempt });
+  logUsage(step, at, live, "estimate what was sent");
+  emit(step, at, {
+    type: "attempt",
+    payload: { attempt, step: live.step, targetId: live.targetId, phase: "superseded" },
   });
 }
 
@@ -69,7 +90,7 @@ export function fail(step: Step, at: number, outcome: Outcome): void {
 
 export function cancel(step: Step, at: number, reason: string | undefined): void {
   abort(step);
-  logUsage(step, at);
+  for (const live of liveAttempts(step.state)) logUsage(step, at, live, "estimate");
   emit(step, at, { type: "terminal", payload: cancelledOutcome(step.state, at, reason) });
   const ids = attemptedProviderIds(step.state.attempts);
   const providerId = ids.at(-1);

@@ -3,9 +3,9 @@ import type { AttemptRecord, Provenance } from "../../schemas/attempt.ts";
 import type { ErrorClass, Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
-import type { Usage } from "../../schemas/usage.ts";
+import type { AccountedUsage } from "../../schemas/usage.ts";
 import { errorClassOf, failurePolicies } from "./fallback.ts";
-import { settleAttempts, type RunState } from "./state.ts";
+import { settleAttempts, speaker, type RunState } from "./state.ts";
 
 const finishReasons: Record<StopReason, "stop" | "length" | "error"> = {
   stop: "stop",
@@ -122,8 +122,8 @@ export function attemptedProviderIds(attempts: readonly AttemptRecord[]): string
   return [...new Set(attempts.map(({ targetId }) => targetId))];
 }
 
-/** Usage of all attempts added up; a field appears when some attempt reported it. */
-export function totalUsage(attempts: readonly AttemptRecord[]): Usage | undefined {
+/** Usage of all attempts added up; a field appears when some attempt has it, and `estimated` when some part is. */
+export function totalUsage(attempts: readonly AttemptRecord[]): AccountedUsage | undefined {
   const reports = attempts.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
   if (reports.length === 0) return undefined;
   const total: Record<string, number> = {};
@@ -132,25 +132,32 @@ export function totalUsage(attempts: readonly AttemptRecord[]): Usage | undefine
       if (typeof value === "number") total[key] = (total[key] ?? 0) + value;
     }
   }
-  return total;
+  return { ...total, ...(reports.some(({ estimated }) => estimated === true) && { estimated: true }) };
 }
 
 /** Which target ran and how it came to it. `undefined` only for an empty chain, which no accepted run has. */
 export function provenanceOf(state: RunState): Provenance | undefined {
-  const targetId = state.attempts.at(-1)?.targetId;
+  const answering = speaker(state.attempts);
+  const targetId = answering?.targetId;
   const planned = state.charter.chain.find(({ id }) => id === targetId) ?? state.charter.chain[0];
   if (planned === undefined) return undefined;
   const ids = attemptedProviderIds(state.attempts);
-  const reportedModel = state.unloggedModel ?? state.reportedModel;
+  const noted = answering === undefined ? undefined : state.volatile.notes[answering.attempt]?.model;
+  const reportedModel = noted ?? state.reportedModel;
   return {
     targetId: planned.id,
     locality: planned.locality,
     ...(planned.target.model !== undefined && { configuredModel: planned.target.model }),
     ...(reportedModel !== undefined && { reportedModel }),
-    fallbackOccurred: ids.length > 1,
+    fallbackOccurred: hasFallenBack(state),
     attemptedProviderIds: ids,
     attempts: [...state.attempts],
   };
+}
+
+/** Some other target than the selected one was needed; one that was only asked in case does not count. */
+function hasFallenBack({ charter, attempts }: RunState): boolean {
+  return attempts.some(({ targetId, status }) => status !== "superseded" && targetId !== charter.chain[0]?.id);
 }
 
 /** Usage, telemetry and provenance as they will stand once the terminal is applied. */

@@ -1,6 +1,7 @@
 // From an unknown configuration to a valid one, or the list of what is wrong with it. Reads no environment.
 import * as v from "valibot";
-import { configSchema, hostedPresetIdSchema, type Config, type Target } from "../../schemas/config.ts";
+import type { Locality } from "../../schemas/attempt.ts";
+import { configSchema, hostedPresetIdSchema, type Config, type Route, type Target } from "../../schemas/config.ts";
 import type { AttemptClocks, PlannedTarget } from "../../schemas/plan.ts";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import type { ClockLimits } from "../../schemas/run.ts";
@@ -35,10 +36,15 @@ function* semanticIssues({ targets, routes, limits }: Config): Generator<Validat
     if (target.model === undefined) yield issue(`${at}/model`, "is missing", "required");
   }
   if (!Object.hasOwn(routes, "default")) yield issue("/routes/default", "is missing", "required");
-  for (const [name, chain] of Object.entries(routes)) {
+  for (const [name, route] of Object.entries(routes)) {
+    const at = Array.isArray(route) ? `/routes/${name}` : `/routes/${name}/targets`;
+    const chain = routeTargets(route);
     for (const [index, id] of chain.entries()) {
-      if (!ids.has(id)) yield issue(`/routes/${name}/${index}`, "names no configured target", "enum");
-      if (chain.indexOf(id) !== index) yield issue(`/routes/${name}/${index}`, "stands twice", "uniqueItems");
+      if (!ids.has(id)) yield issue(`${at}/${index}`, "names no configured target", "enum");
+      if (chain.indexOf(id) !== index) yield issue(`${at}/${index}`, "stands twice", "uniqueItems");
+    }
+    if (!Array.isArray(route) && route.hedge !== undefined && chain.length < 2) {
+      yield issue(`/routes/${name}/hedge`, "needs a second target", "minItems");
     }
   }
   if (limits.retentionOutcomeMs < limits.retentionEventsMs) {
@@ -47,6 +53,9 @@ function* semanticIssues({ targets, routes, limits }: Config): Generator<Validat
 }
 
 const issue = (path: string, message: string, keyword: string): ValidationIssue => ({ path, message, keyword });
+
+/** The target ids of a route, however it is written. */
+export const routeTargets = (route: Route): readonly string[] => (Array.isArray(route) ? route : route.targets);
 
 const defaultClocks: AttemptClocks & { totalMs: number } = {
   headersMs: 15_000,
@@ -57,14 +66,19 @@ const defaultClocks: AttemptClocks & { totalMs: number } = {
   minBytesPerSecond: 0,
 };
 
-/** A target as a run will use it: its own clocks, shortened by what the request asks for. */
-export function planTarget(target: Target, request: ClockLimits = {}): PlannedTarget {
+export const localityOf = ({ locality, adapter }: Target): Locality =>
+  locality ?? (adapter === "demo" ? "edge" : "cloud");
+
+const DEFAULT_RETRIES = 1;
+
+/** A target as a run will use it: its own clocks, shortened by what the request asks for. `continues`: what its adapter says. */
+export function planTarget(target: Target, continues: boolean, request: ClockLimits = {}): PlannedTarget {
   const shorter = (name: "headersMs" | "firstOutputMs" | "idleMs" | "progressMs") =>
     Math.min(target.clocks?.[name] ?? defaultClocks[name], request[name] ?? Number.POSITIVE_INFINITY);
   return {
     id: target.id,
     adapter: target.adapter,
-    locality: target.locality ?? (target.adapter === "demo" ? "edge" : "cloud"),
+    locality: localityOf(target),
     clocks: {
       headersMs: shorter("headersMs"),
       firstOutputMs: shorter("firstOutputMs"),
@@ -72,6 +86,9 @@ export function planTarget(target: Target, request: ClockLimits = {}): PlannedTa
       progressMs: shorter("progressMs"),
       minBytesPerSecond: target.clocks?.minBytesPerSecond ?? defaultClocks.minBytesPerSecond,
     },
+    retries: target.retries ?? DEFAULT_RETRIES,
+    continues,
+    scope: `${target.adapter} ${target.baseUrl ?? target.preset ?? target.id} ${target.keyVar ?? ""}`,
     target,
   };
 }

@@ -2,8 +2,8 @@
 import type { AttemptRecord } from "../../schemas/attempt.ts";
 import type { LogEvent, Payload } from "../../schemas/event.ts";
 import type { Outcome, PendingTool } from "../../schemas/outcome.ts";
-import type { PlannedTarget, RouteDecision } from "../../schemas/plan.ts";
-import type { Usage } from "../../schemas/usage.ts";
+import type { Asks, PlannedTarget, RouteDecision } from "../../schemas/plan.ts";
+import { nothingVolatile, withoutUsage, type Volatile } from "./volatile.ts";
 import { utf8Length } from "./utf8.ts";
 
 /** What a run was accepted with, as far as its rules depend on it. */
@@ -12,10 +12,16 @@ export interface Charter {
   /** Unix epoch, milliseconds. */
   startedAt: number;
   chain: readonly PlannedTarget[];
-  onMidStreamFailure: "fail" | "retract";
+  onMidStreamFailure: "fail" | "retract" | "continue";
   /** UTF-8 bytes of text, reasoning and tool input. */
   maxOutputBytes: number;
   maxRecoveries: number;
+  /** Milliseconds that the run may spend waiting between attempts, and in all, from accept. */
+  retryBudgetMs: number;
+  totalMs: number;
+  /** A second target starts when the first has shown nothing for so many milliseconds; `undefined`: none does. */
+  hedgeAfterMs: number | undefined;
+  asks: Asks;
   decision: RouteDecision;
 }
 
@@ -40,11 +46,11 @@ export interface RunState {
   toolCalls: readonly PendingTool[];
   /** Bytes of tool input shown in pieces whose `tool_call` is still to come. */
   openInputs: readonly { toolCallId: string; bytes: number }[];
+  /** UTF-8 bytes that the committed attempt has shown. */
+  shownBytes: number;
   reportedModel: string | undefined;
   outcome: Outcome | undefined;
-  /** What the live attempt has reported and the log does not hold yet: the only part a restart forgets. */
-  unloggedUsage: Usage | undefined;
-  unloggedModel: string | undefined;
+  volatile: Volatile;
 }
 
 export function initialState(charter: Charter): RunState {
@@ -62,17 +68,27 @@ export function initialState(charter: Charter): RunState {
     stepText: "",
     toolCalls: [],
     openInputs: [],
+    shownBytes: 0,
     reportedModel: undefined,
     outcome: undefined,
-    unloggedUsage: undefined,
-    unloggedModel: undefined,
+    volatile: nothingVolatile,
   };
 }
 
-/** The attempt whose provider may still speak, if any. */
-export function liveAttempt(state: RunState): AttemptRecord | undefined {
-  const last = state.attempts.at(-1);
-  return last !== undefined && isLive(last) ? last : undefined;
+/** The attempts whose providers may still speak: more than one only while a hedge runs. */
+export function liveAttempts(state: RunState): AttemptRecord[] {
+  return state.attempts.filter(isLive);
+}
+
+/** The attempt of this number, while its provider may still speak. */
+export function liveAttempt(state: RunState, attempt: number): AttemptRecord | undefined {
+  const record = state.attempts[attempt];
+  return record !== undefined && isLive(record) ? record : undefined;
+}
+
+/** The attempt that speaks for the run: the one that has shown something, else the latest. */
+export function speaker(attempts: readonly AttemptRecord[]): AttemptRecord | undefined {
+  return attempts.findLast(({ status }) => status === "committed" || status === "completed") ?? attempts.at(-1);
 }
 
 /** The attempts once the run has ended: the live one shares the run's fate. */
@@ -97,17 +113,17 @@ export function evolve(state: RunState, event: LogEvent): RunState {
   switch (event.type) {
     case "content_delta":
       next.text += event.payload.text;
-      next.outputBytes += utf8Length(event.payload.text);
+      grow(next, utf8Length(event.payload.text));
       break;
     case "content_snapshot":
       next.text = event.payload.text;
       next.reasoning = event.payload.reasoning ?? next.reasoning;
-      next.outputBytes += utf8Length(next.text) - utf8Length(state.text);
-      next.outputBytes += utf8Length(next.reasoning) - utf8Length(state.reasoning);
+      grow(next, utf8Length(next.text) - utf8Length(state.text));
+      grow(next, utf8Length(next.reasoning) - utf8Length(state.reasoning));
       break;
     case "reasoning_delta":
       next.reasoning += event.payload.text;
-      next.outputBytes += utf8Length(event.payload.text);
+      grow(next, utf8Length(event.payload.text));
       break;
     case "lifecycle":
       if (event.payload.phase === "started") next.announced = true;
@@ -116,15 +132,15 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       evolveAttempt(next, event.payload, event.at);
       break;
     case "usage": {
-      const { attempt, estimated: _estimated, ...usage } = event.payload;
+      const { attempt, ...usage } = event.payload;
       next.attempts = patch(next.attempts, attempt, { usage });
-      next.unloggedUsage = undefined;
+      next.volatile = withoutUsage(next.volatile, attempt);
       break;
     }
     case "tool_call": {
       const { toolCallId, toolName, execution } = event.payload;
       next.toolCalls = [...next.toolCalls, { toolCallId, toolName, execution }];
-      next.outputBytes += utf8Length(event.payload.inputJson ?? JSON.stringify(event.payload.input));
+      grow(next, utf8Length(event.payload.inputJson ?? JSON.stringify(event.payload.input)));
       // The whole input stands for its pieces.
       dropOpenInputs(next, (open) => open.toolCallId === toolCallId);
       break;
@@ -134,7 +150,7 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       next.outcome = event.payload;
       next.attempts = settleAttempts(next.attempts, event.payload.outcome);
       next.reportedModel = event.payload.provenance?.reportedModel;
-      next.unloggedModel = undefined;
+      next.volatile = nothingVolatile;
       break;
     case "tool_call_delta": {
       const { toolCallId, inputText } = event.payload;
@@ -142,7 +158,7 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       const before = next.openInputs.find((open) => open.toolCallId === toolCallId)?.bytes ?? 0;
       const others = next.openInputs.filter((open) => open.toolCallId !== toolCallId);
       next.openInputs = [...others, { toolCallId, bytes: before + bytes }];
-      next.outputBytes += bytes;
+      grow(next, bytes);
       break;
     }
     case "diagnostic":
@@ -161,9 +177,15 @@ export function evolveTexts(
     next.nextSequence = sequence + 1;
     next.lastAt = at;
     next.text += payload.text;
-    next.outputBytes += utf8Length(payload.text);
+    grow(next, utf8Length(payload.text));
   }
   return next;
+}
+
+/** Bytes that are shown count for the run's limit; what is taken back has been generated all the same. */
+function grow(next: RunState, bytes: number): void {
+  next.outputBytes += bytes;
+  next.shownBytes += Math.max(0, bytes);
 }
 
 function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number): void {
@@ -173,7 +195,6 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
     case "started":
       next.attempts = [...next.attempts, { attempt, step, targetId, status: "started", startedAt: at }];
       next.reportedModel = undefined;
-      next.unloggedModel = undefined;
       // What an earlier attempt left unfinished is void.
       dropOpenInputs(next, () => true);
       break;
@@ -182,8 +203,8 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
       const firstOutputMs = Math.max(0, at - startedAt);
       next.attempts = patch(next.attempts, attempt, { status: "committed", firstOutputMs });
       next.committed = true;
+      next.shownBytes = 0;
       next.reportedModel = payload.reportedModel;
-      next.unloggedModel = undefined;
       break;
     }
     case "failed":
@@ -201,7 +222,7 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
 }
 
 function dropOpenInputs(next: RunState, covered: (open: RunState["openInputs"][number]) => boolean): void {
-  for (const open of next.openInputs) if (covered(open)) next.outputBytes -= open.bytes;
+  for (const open of next.openInputs) if (covered(open)) grow(next, -open.bytes);
   next.openInputs = next.openInputs.filter((open) => !covered(open));
 }
 

@@ -45,7 +45,9 @@ beforeAll(async () => {
   );
   const second = target("second", {});
   const pings = target("pings", { adapter: "anthropic-messages", clocks: clocks["progress"] });
-  server = await startHoldfast({ config: { targets: [...targets, pings, second], routes: { default: ["plain"] } } });
+  server = await startHoldfast({
+    config: { targets: [...targets, pings, second], routes: { default: ["plain"] }, breaker: { failures: 0 } },
+  });
 });
 afterAll(async () => {
   await server.stop();

@@ -26,7 +26,7 @@ interface HouseOptions extends HoldfastOptions {
   cors?: { origins: string[] };
 }
 
-/** Route `default` is target `main`, route `both` goes on to `spare`. */
+/** Route `default` is target `main`, route `both` goes on to `spare`. No target is tried twice, and none is ever benched. */
 export async function openHouse({
   limits = {},
   cors = { origins: [] },
@@ -38,10 +38,12 @@ export async function openHouse({
     adapter: "openai-chat",
     baseUrl: `${provider.origin}/${id}`,
     model: "test-model",
+    retries: 0,
   });
   const config = {
     targets: [target("main"), target("spare")],
     routes: { default: ["main"], both: ["main", "spare"] },
+    breaker: { failures: 0 },
     limits,
     cors,
   };

@@ -133,7 +133,6 @@ test("R-START-10 what is known and not supported is 422 naming the field", async
     [{ toolResults: [{ toolCallId: "c", output: "o" }] }, "/toolResults"],
     [{ toolDecisions: [{ toolCallId: "c", decision: "deny" }] }, "/toolDecisions"],
     [{ threadId: "t" }, "/threadId"],
-    [{ onMidStreamFailure: "continue" }, "/onMidStreamFailure"],
   ] satisfies [object, string][]) {
     const requestId = newName();
     const problem = await problemOf(await post(runs, startBody({ requestId, ...fields })), 422, "capability_mismatch");

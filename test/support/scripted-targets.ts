@@ -80,18 +80,21 @@ export interface ScriptedOptions {
   fields?: Record<string, unknown>;
   /** Further targets. */
   targets?: readonly Record<string, unknown>[];
-  routes?: Record<string, readonly string[]>;
+  routes?: Record<string, unknown>;
+  /** Default: no target is ever benched, so that tests do not disturb each other. */
+  breaker?: Record<string, number>;
 }
 
-/** A configuration with targets `{format}-a` and `{format}-b`; the route `default` is `openai-a`, then `anthropic-b`. */
+/** A configuration of targets that are never tried twice, unless `fields` says so: with targets `{format}-a` and `{format}-b`; the route `default` is `openai-a`, then `anthropic-b`. */
 export function scriptedConfig(origin: string, options: ScriptedOptions = {}): unknown {
-  const { limits, clocks, fields, targets = [], routes = {} } = options;
+  const { limits, clocks, fields, targets = [], routes = {}, breaker = { failures: 0 } } = options;
   const scripted = formats.flatMap(({ name, adapter }) =>
     ["a", "b"].map((letter) => ({
       id: `${name}-${letter}`,
       adapter,
       baseUrl: `${origin}/${name}-${letter}`,
       model: "configured-model",
+      retries: 0,
       ...(clocks !== undefined && { clocks }),
       ...fields,
     })),
@@ -99,6 +102,7 @@ export function scriptedConfig(origin: string, options: ScriptedOptions = {}): u
   return {
     targets: [...scripted, ...targets],
     routes: { default: ["openai-a", "anthropic-b"], ...routes },
+    breaker,
     ...(limits !== undefined && { limits }),
   };
 }

@@ -338,7 +338,6 @@ describe("fields that are known and not supported", () => {
     [{ toolResults: [{ toolCallId: "c", output: 1 }] }, "/toolResults"],
     [{ toolDecisions: [{ toolCallId: "c", decision: "approve" }] }, "/toolDecisions"],
     [{ threadId: "t" }, "/threadId"],
-    [{ onMidStreamFailure: "continue" }, "/onMidStreamFailure"],
   ])("R-START-10 %j", async (fields, path) => {
     const settings = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
     if (!settings.ok) throw new Error("the configuration is valid");

@@ -148,7 +148,7 @@ describe("what is left out", () => {
     [{ id: "a", adapter: "ollama", locality: "local" }, "local"],
     [{ id: "a", adapter: "demo", locality: "cloud" }, "cloud"],
   ] as const)("R-CONF-1 the locality of %j is %s", (target, locality) => {
-    expect(planTarget(target).locality).toBe(locality);
+    expect(planTarget(target, true).locality).toBe(locality);
   });
 });
 
@@ -156,14 +156,14 @@ describe("clocks", () => {
   const target: Target = { id: "a", adapter: "demo", clocks: { headersMs: 100, idleMs: 200, totalMs: 5000 } };
 
   test("R-CLOCK-3 a request shortens what it names and leaves the rest", () => {
-    expect(planTarget(target, { headersMs: 50, idleMs: 900, firstOutputMs: 10 }).clocks).toEqual({
+    expect(planTarget(target, true, { headersMs: 50, idleMs: 900, firstOutputMs: 10 }).clocks).toEqual({
       headersMs: 50,
       idleMs: 200,
       firstOutputMs: 10,
       progressMs: 60_000,
       minBytesPerSecond: 0,
     });
-    expect(planTarget({ id: "a", adapter: "demo" }).clocks).toEqual({
+    expect(planTarget({ id: "a", adapter: "demo" }, false).clocks).toEqual({
       headersMs: 15_000,
       firstOutputMs: 30_000,
       idleMs: 30_000,
@@ -190,8 +190,8 @@ describe("clocks", () => {
     fc.assert(
       fc.property(clocks, clocks, fc.option(ms, { nil: undefined }), (configured, request, timeoutMs) => {
         const own: Target = { id: "a", adapter: "demo", clocks: configured };
-        const before = planTarget(own).clocks;
-        const after = planTarget(own, request).clocks;
+        const before = planTarget(own, true).clocks;
+        const after = planTarget(own, true, request).clocks;
         for (const name of ["headersMs", "firstOutputMs", "idleMs", "progressMs"] as const) {
           expect(after[name]).toBe(Math.min(before[name], request[name] ?? before[name]));
         }

@@ -5,10 +5,11 @@ import { checkConfig, planTarget } from "../../src/run/settings.ts";
 
 const checked = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
 if (!checked.ok) throw new Error("the test configuration is not valid");
-export const limits = checked.config.limits;
+export const { limits } = checked.config;
+const { breaker } = checked.config;
 
 export function demoTarget(model: string): PlannedTarget {
-  return planTarget({ id: model, adapter: "demo", model });
+  return planTarget({ id: model, adapter: "demo", model }, false);
 }
 
 export function planOf(runId: string, fields: Partial<RunPlan> = {}): RunPlan {
@@ -19,6 +20,9 @@ export function planOf(runId: string, fields: Partial<RunPlan> = {}): RunPlan {
     requestHash: "hash",
     chain: [demoTarget("demo-answer")],
     totalMs: 60_000,
+    asks: { promptBytes: 20, tools: false, json: false },
+    breaker,
+    hedge: undefined,
     limits,
     policies: { onDisconnect: "continue", onMidStreamFailure: "fail", durability: "standard", telemetry: false },
     decision: {
@@ -39,7 +43,10 @@ export function planOf(runId: string, fields: Partial<RunPlan> = {}): RunPlan {
 
 /** The scripted provider that answers with many short words at once. */
 export function quickTarget(): PlannedTarget {
-  return planTarget({ id: "quick", adapter: "openai-chat", baseUrl: `${inject("providerOrigin")}/quick`, model: "m" });
+  return planTarget(
+    { id: "quick", adapter: "openai-chat", baseUrl: `${inject("providerOrigin")}/quick`, model: "m" },
+    true,
+  );
 }
 
 /** An unused name for each test: objects of one file share storage. */

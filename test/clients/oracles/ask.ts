@@ -19,7 +19,7 @@ export async function ask(
   const events: ProviderEvent[] = [];
   startAttempt({
     adapter: adapters[target.adapter],
-    planned: { id: target.id, adapter: target.adapter, locality: "local", clocks, target },
+    planned: { clocks, target },
     request: { schemaVersion: "1.0", task: { kind: "text_to_text" }, ...request },
     key,
     bindings: {},

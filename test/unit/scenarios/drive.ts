@@ -15,7 +15,10 @@ import type { Telemetry } from "../../../src/run/telemetry.ts";
 export const EPOCH = 1_767_225_600_000;
 
 export function target(id: string, fields: Partial<PlannedTarget> = {}): PlannedTarget {
-  const planned = planTarget({ id, adapter: "openai-chat", baseUrl: "https://provider.test", model: `${id}-model` });
+  const planned = planTarget(
+    { id, adapter: "openai-chat", baseUrl: "https://provider.test", model: `${id}-model`, retries: 0 },
+    true,
+  );
   return { ...planned, ...fields };
 }
 
@@ -36,6 +39,10 @@ export function charter(ids: readonly string[], fields: Partial<Charter> = {}): 
     onMidStreamFailure: "fail",
     maxOutputBytes: 1_000_000,
     maxRecoveries: 3,
+    retryBudgetMs: 20_000,
+    totalMs: 600_000,
+    hedgeAfterMs: undefined,
+    asks: { promptBytes: 40, tools: false, json: false },
     decision: plan.decision,
     ...fields,
   };
@@ -46,7 +53,7 @@ export function charter(ids: readonly string[], fields: Partial<Charter> = {}): 
  * with `lost` numbers that readers may have seen; `recoveries` counts the one that follows.
  */
 export type Act =
-  | { type: "start" | "deadline" }
+  | { type: "start" | "deadline" | "retry" | "hedge" }
   | { type: "crash"; lost?: number; recoveries?: number; damaged?: boolean }
   | { type: "cancel"; reason?: string }
   | { type: "says"; target: string; events: readonly ProviderEvent[] };
@@ -125,6 +132,8 @@ function inputsOf(act: Act, attemptOf: ReadonlyMap<string, number>, state: RunSt
   switch (act.type) {
     case "start":
     case "deadline":
+    case "retry":
+    case "hedge":
       return [{ type: act.type, at }];
     case "crash": {
       const reservedTo = state.nextSequence - 1 + (act.lost ?? 0);

@@ -5,7 +5,8 @@ import type { Input } from "../../../src/run/machine.ts";
 import type { Effect, Step } from "../../../src/run/step.ts";
 import { provenanceOf } from "../../../src/run/outcome.ts";
 import { findSecretKeys } from "../../../src/run/secret-keys.ts";
-import { evolve, initialState, liveAttempt, type RunState } from "../../../src/run/state.ts";
+import { evolve, initialState, liveAttempt, liveAttempts, type RunState } from "../../../src/run/state.ts";
+import { nothingVolatile } from "../../../src/run/volatile.ts";
 import { shown, statedText } from "./drive.ts";
 
 /** Everything that happened in a run so far. */
@@ -35,8 +36,9 @@ function* stepFaults(before: History, input: Input, step: Step): Generator<strin
   const silent = step.events.length === 0 && step.effects.length === 0;
   if (before.state.phase === "sealed" && (step.state !== before.state || !silent)) yield "sealed is not absorbing";
   if (before.state.phase === "sealed") return;
-  const live = liveAttempt(before.state);
-  if (input.type === "provider" && live?.attempt !== input.attempt && (step.state !== before.state || !silent)) {
+  const live = liveAttempts(before.state);
+  const heard = input.type === "provider" && live.some(({ attempt }) => attempt === input.attempt);
+  if (input.type === "provider" && !heard && (step.state !== before.state || !silent)) {
     yield "late provider output was not dropped";
   }
   const ends = input.type === "cancel" || input.type === "deadline";
@@ -46,9 +48,16 @@ function* stepFaults(before: History, input: Input, step: Step): Generator<strin
     const { outcome } = step.state;
     if (outcome?.outcome !== "cancelled" || outcome.reason !== input.reason) yield "the cancel did not win";
   }
-  if (ends && live !== undefined) {
-    const closed = step.effects.some((effect) => effect.type === "abort" && effect.attempt === live.attempt);
-    if (!closed) yield `${input.type} left the provider running`;
+  for (const { attempt } of live) {
+    const over = liveAttempt(step.state, attempt) === undefined;
+    const closed = step.effects.some((effect) => effect.type === "abort" && effect.attempt === attempt);
+    if (over && !heard && input.type !== "resume" && input.type !== "recover" && !closed)
+      yield `${input.type} left a provider running`;
+    if (over && heard && attempt !== input.attempt && !closed) yield "the other provider was left running";
+  }
+  const speaking = liveAttempts(step.state).filter(({ status }) => status === "committed");
+  if (speaking.length > 1 || (speaking.length === 1 && liveAttempts(step.state).length > 1)) {
+    yield "two attempts are live after the commit point";
   }
 }
 
@@ -88,15 +97,25 @@ function isRetraction(events: readonly LogEvent[], index: number): boolean {
 }
 
 function* fallbackFaults({ state, events, effects }: History): Generator<string> {
-  const { chain, onMidStreamFailure } = state.charter;
+  const { chain, onMidStreamFailure, hedgeAfterMs } = state.charter;
   const opened = effects.flatMap((effect) => (effect.type === "open" ? [effect] : []));
-  // An attempt that a crash of ours ended does not use its target up.
-  const usedUp = (index: number) =>
-    state.attempts.slice(0, index).filter(({ status }) => status !== "superseded").length;
-  if (usedUp(opened.length) > chain.length) yield "more attempts than targets";
-  if (opened.some(({ attempt, target }, index) => attempt !== index || target !== chain[usedUp(index)])) {
-    yield "targets were not tried once each, in order";
+  // An attempt that a crash of ours ended, or a hedge that lost, does not use its target up; a continuation that a target
+  // refuses is answered by the same target again.
+  const failures = state.attempts.filter(({ status }) => status === "failed");
+  for (const { id, retries } of chain) {
+    const refused = failures.filter(
+      ({ targetId, failureClass }) => targetId === id && failureClass === "invalid_request",
+    );
+    const failed = failures.filter(({ targetId }) => targetId === id);
+    const spare = onMidStreamFailure === "continue" ? refused.length : 0;
+    if (failed.length > 1 + retries + spare) yield `target ${id} failed more often than it may be tried`;
   }
+  if (opened.some(({ attempt }, index) => attempt !== index)) yield "attempts are not numbered in order";
+  const firsts = opened.flatMap(({ target: { id } }, index) =>
+    opened.findIndex(({ target }) => target.id === id) === index ? [id] : [],
+  );
+  if (firsts.some((id, index) => id !== chain[index]?.id)) yield "targets were not first tried in order";
+  if (hedgeAfterMs === undefined && liveAttempts(state).length > 1) yield "two attempts without a hedge";
   if (state.attempts.length !== opened.length) yield "an attempt without its record";
   let committed = false;
   let called = false;
@@ -105,7 +124,11 @@ function* fallbackFaults({ state, events, effects }: History): Generator<string>
       if (committed && onMidStreamFailure === "fail") yield "a target was opened after the commit point";
       if (called) yield "a target was opened past a delivered tool call";
       const shownNow = shown(events.slice(0, index));
-      if (shownNow.text !== "" || shownNow.reasoning !== "") yield "a target was opened over shown text";
+      const continues = event.payload.continues === true;
+      if (continues && onMidStreamFailure !== "continue") yield "a continuation that was not asked for";
+      if (continues && shownNow.text.trim() === "") yield "a continuation of nothing";
+      if (!continues && (shownNow.text !== "" || shownNow.reasoning !== ""))
+        yield "a target was opened over shown text";
     }
     if (outputTypes.has(event.type)) committed = true;
     if (event.type === "tool_call") called = true;
@@ -158,7 +181,7 @@ export function storedFaults({ state, events }: History): string[] {
     .map((event) => v.parse(logEventSchema, JSON.parse(JSON.stringify(event))))
     .reduce(evolve, initialState(state.charter));
   // What a provider has reported and the log does not hold yet is all that a restart may forget.
-  const known = { ...state, unloggedUsage: undefined, unloggedModel: undefined };
+  const known = { ...state, volatile: nothingVolatile };
   const same = JSON.stringify(sorted(rebuilt)) === JSON.stringify(sorted(known));
   return same ? invalid : [...invalid, `the log gives back another state: ${JSON.stringify({ rebuilt, known })}`];
 }

@@ -1,0 +1,48 @@
+// How a run that was found live goes on: voids what was lost, restates what holds, and opens its target again. No storage in it.
+import type { Failure } from "../../schemas/failure.ts";
+import { continuation, isShown, open } from "./chain.ts";
+import { fail, failAttempt } from "./endings.ts";
+import { damagedOutcome, failedOutcome } from "./outcome.ts";
+import { liveAttempts, speaker } from "./state.ts";
+import { emit, retract, type Step } from "./step.ts";
+
+const interrupted: Failure = {
+  failureClass: "interrupted",
+  message: "The run was interrupted by a restart of the server.",
+};
+
+/** Voids what may have been seen and was lost, and restates what a reader must show instead. */
+export function recover(step: Step, at: number, reservedTo: number, damaged: boolean): void {
+  const releasedFrom = step.state.nextSequence;
+  while (step.state.nextSequence <= reservedTo) {
+    emit(step, at, { type: "diagnostic", payload: { code: "sequence_released" } });
+  }
+  const { text, reasoning, committed } = step.state;
+  if (damaged) fail(step, at, damagedOutcome(step.state, at));
+  else if (committed && step.state.nextSequence > releasedFrom) {
+    emit(step, at, { type: "content_snapshot", payload: { text, reasoning, releasedFrom } });
+  }
+}
+
+/** The crash was ours, so the same target gets another try; what was shown decides as after any failure. */
+export function resume(step: Step, at: number, recoveries: number): void {
+  const { charter, attempts, toolCalls } = step.state;
+  const live = liveAttempts(step.state);
+  const last = speaker(attempts);
+  const target = charter.chain.find(({ id }) => id === last?.targetId) ?? charter.chain[0];
+  const policy = charter.onMidStreamFailure;
+  // Text may also stand from an attempt that failed, for another to go on from.
+  const shown = isShown(step.state) || live.some(({ status }) => status === "committed");
+  const lost = shown && (policy === "fail" || toolCalls.length > 0);
+  if (lost || recoveries > charter.maxRecoveries || target === undefined) {
+    for (const { attempt } of live) failAttempt(step, at, attempt, interrupted);
+    fail(step, at, failedOutcome(step.state, at, interrupted));
+    return;
+  }
+  for (const { attempt, step: ofStep, targetId } of live) {
+    emit(step, at, { type: "attempt", payload: { attempt, step: ofStep, targetId, phase: "superseded" } });
+  }
+  const opening = shown && policy === "continue" ? continuation(step, at, target) : { target };
+  if (shown && opening.prefill === undefined) retract(step, at);
+  open(step, at, opening);
+}

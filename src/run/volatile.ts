@@ -1,0 +1,49 @@
+// What a running object knows of a run and its log does not: a restart forgets all of it. Shapes and their small changes only.
+import type { Failure } from "../../schemas/failure.ts";
+import type { PlannedTarget } from "../../schemas/plan.ts";
+import type { Usage } from "../../schemas/usage.ts";
+import type { Seam } from "./seam.ts";
+
+export interface Volatile {
+  /** By attempt: what its provider has reported and the log does not hold. */
+  notes: Readonly<Record<number, Note>>;
+  /** Where the live attempt's text joins what an earlier one has shown, until that is settled. */
+  seam: Seam | undefined;
+  /** The attempt that begins when its wait is over. */
+  waiting: Opening | undefined;
+  /** Milliseconds waited between attempts so far. */
+  waitedMs: number;
+  /** Why the first attempt that had shown something broke off, while another goes on from its text. */
+  cause: Failure | undefined;
+}
+
+export interface Note {
+  usage?: Usage;
+  model?: string;
+}
+
+/** What an attempt is opened with. `prefill`: the text it goes on from. */
+export interface Opening {
+  target: PlannedTarget;
+  prefill?: string;
+}
+
+export const nothingVolatile: Volatile = {
+  notes: {},
+  seam: undefined,
+  waiting: undefined,
+  waitedMs: 0,
+  cause: undefined,
+};
+
+export const noted = (volatile: Volatile, attempt: number, note: Note): Volatile => ({
+  ...volatile,
+  notes: { ...volatile.notes, [attempt]: { ...volatile.notes[attempt], ...note } },
+});
+
+/** The usage of this attempt is in the log now. */
+export function withoutUsage(volatile: Volatile, attempt: number): Volatile {
+  const { usage, ...note } = volatile.notes[attempt] ?? {};
+  if (usage === undefined) return volatile;
+  return { ...volatile, notes: { ...volatile.notes, [attempt]: note } };
+}
