@@ -24,6 +24,7 @@ export const failureClassSchema = v.picklist([
   "invalid_request",
   "context_length",
   "content_policy",
+  "unknown",
   "interrupted",
 ]);
 export type FailureClass = v.InferOutput<typeof failureClassSchema>;

@@ -146,7 +146,8 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
       const failing = item.event === "error" && item.residue !== true;
       if ((payload === "" || payload === "[DONE]") && !failing) continue;
       const parsed = parseJson(payload);
-      const event = asRecord(parsed?.value) ?? (failing ? {} : undefined);
+      const event =
+        asRecord(parsed?.value) ?? (failing ? { error: parsed === undefined ? payload : parsed.value } : undefined);
       const before = events.length;
       if (event !== undefined) {
         message(events, event, item.event);

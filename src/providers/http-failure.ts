@@ -2,17 +2,24 @@
 import type { Failure, FailureClass } from "../../schemas/failure.ts";
 import { asArray, parseJson } from "../wire/json.ts";
 import { errorEventFacts, errorFacts, type ErrorFacts } from "./error-facts.ts";
-import { classOfWord, isContextLength, isKnownWord, isSpent } from "./failure-words.ts";
+import { classOfPhrase, saysSpent } from "./failure-phrases.ts";
+import { classOfWord, isKnownWord } from "./failure-words.ts";
 import type { HttpAnswer } from "./provider.ts";
-import { retryAfter } from "./retry-after.ts";
+import { retryAfter, untilReset, waitInText } from "./retry-after.ts";
 
-/** `word`: the error's name, where the format has it outside of the error object. */
+/**
+ * The failure that an HTTP answer is. Its class comes from its words, else from what its text says, else from its status.
+ * The wait comes from Retry-After, else from the error object, else from the limits that are used up. `word`: the error's name,
+ * where the format has it outside of the error object.
+ */
 export function httpFailure(answer: HttpAnswer, word?: string): Failure {
   const parsed = parseJson(answer.body)?.value;
   // Some gateways wrap the object in a list.
   const body = Array.isArray(parsed) ? asArray(parsed)[0] : parsed;
-  const retryAfterMs = retryAfter(answer.headers, answer.now);
-  return { ...failureOf(answer, body, word), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const failure = failureOf(answer, body, word);
+  const asked = retryAfter(answer.headers, answer.now) ?? failure.retryAfterMs;
+  const wait = asked ?? (failure.failureClass === "rate_limited" ? untilReset(answer.headers, answer.now) : undefined);
+  return { ...failure, ...(wait !== undefined && { retryAfterMs: wait }) };
 }
 
 function failureOf(answer: HttpAnswer, body: unknown, word: string | undefined): Failure {
@@ -27,7 +34,10 @@ function failureOf(answer: HttpAnswer, body: unknown, word: string | undefined):
     };
   }
   const facts = named ?? errorEventFacts(body);
-  return describe(classOf(status, facts), status, facts);
+  const failureClass = classOf(status, facts);
+  // A page is a gateway's, and says nothing of the request.
+  const isPage = failureClass === "invalid_request" && startsPage(answer.body);
+  return describe(isPage ? "unknown" : failureClass, status, facts);
 }
 
 /** An error object inside a 200 stream. The class comes from its words; a numeric `code` stands for a status. */
@@ -39,50 +49,67 @@ export function inBandFailure(facts: ErrorFacts): Failure {
 
 function notAStream({ body, status }: HttpAnswer, facts: ErrorFacts | undefined): Failure {
   if (facts !== undefined) return inBandFailure(facts);
-  if (body.trimStart().startsWith("<")) return describe("bad_gateway_page", status, undefined);
+  if (startsPage(body)) return describe("bad_gateway_page", status, undefined);
   if (body.trim() === "")
     return { failureClass: "truncated", message: "The provider sent an empty body.", httpStatus: status };
   return { failureClass: "protocol", message: "The provider did not answer with a stream.", httpStatus: status };
 }
 
-function classOf(status: number | undefined, facts: ErrorFacts | undefined): FailureClass {
-  const words = [facts?.code, facts?.type].flatMap((word) => (typeof word === "string" ? [word.toLowerCase()] : []));
-  for (const word of words) {
-    const named = classOfWord(word);
-    // The general words give way to what the status or the text says.
-    if (named === undefined || named === "invalid_request") continue;
-    return named;
-  }
-  if (isContextLength(facts?.message ?? "")) return "context_length";
-  if (isSpent(facts?.message ?? "")) return "quota";
-  if (status === undefined)
-    return words.some((word) => classOfWord(word) === "invalid_request") ? "invalid_request" : "upstream_5xx";
-  return byStatus(status);
+const startsPage = (body: string): boolean => body.trimStart().startsWith("<");
+
+/** An error that names no cause in any way is `unknown`: nobody can tell whether asking again would help. */
+function classOf(status: number | undefined, facts: ErrorFacts): FailureClass {
+  if (facts.spent === true) return "quota";
+  if (facts.flagged === true) return "content_policy";
+  const words = [...(facts.reasons ?? []), facts.code, facts.type].flatMap((word) =>
+    typeof word === "string" ? (classOfWord(word) ?? []) : [],
+  );
+  // The general words give way to what the text or the status says.
+  const named = words.find((word) => word !== "invalid_request");
+  if (named === "rate_limited" && saysSpent(facts.message)) return "quota";
+  if (named === "upstream_5xx" && status === 408) return "timeout_headers";
+  if (named !== undefined) return named;
+  const said = classOfPhrase(facts.message, status);
+  if (said !== undefined) return said;
+  if (status !== undefined) return byStatus(status);
+  return words.length > 0 ? "invalid_request" : "unknown";
 }
 
 function byStatus(status: number): FailureClass {
   switch (status) {
     case 401:
+    case 407:
       return "auth";
     case 402:
       return "quota";
     case 403:
+    case 451:
       return "permission";
     case 404:
+    case 405:
+    case 410:
       return "model_not_found";
     case 408:
       return "timeout_headers";
-    case 409:
-      return "overloaded";
     case 413:
       return "context_length";
     case 429:
       return "rate_limited";
+    case 409:
+    case 425:
     case 498:
     case 503:
     case 529:
       return "overloaded";
+    case 424:
+      return "upstream_5xx";
+    // The wrong kind of server; and a caller that left, which was not us.
+    case 499:
+    case 501:
+    case 505:
+      return "unknown";
   }
+  if (status >= 600) return "unknown";
   return status >= 500 ? "upstream_5xx" : "invalid_request";
 }
 
@@ -99,15 +126,19 @@ const texts: Partial<Record<FailureClass, string>> = {
   content_policy: "The provider refused the content",
   invalid_request: "The provider rejected the request as invalid",
   timeout_headers: "The provider timed out",
+  unknown: "The provider reported an error of an unknown kind",
 };
 
 function describe(failureClass: FailureClass, status: number | undefined, facts: ErrorFacts | undefined): Failure {
   const providerCode = [facts?.code, facts?.type].find(isKnownWord);
   const text = texts[failureClass] ?? "The provider failed";
+  const waits = failureClass === "rate_limited" || failureClass === "overloaded";
+  const wait = facts?.retryAfterMs ?? (waits ? waitInText(facts?.message ?? "") : undefined);
   return {
     failureClass,
     message: status === undefined ? `${text}.` : `${text} (HTTP ${status}).`,
     ...(status !== undefined && { httpStatus: status }),
     ...(providerCode !== undefined && { providerCode }),
+    ...(wait !== undefined && { retryAfterMs: wait }),
   };
 }

@@ -111,7 +111,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     const before = events.length;
     const parsed = parseJson(payload);
     if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
-      const failure = inBandFailure(errorEventFacts(asRecord(parsed?.value)));
+      const failure = inBandFailure(errorEventFacts(parsed === undefined ? payload : parsed.value));
       return end(events, { type: "verdict", verdict: "failed", failure });
     }
     if (payload === "") return;

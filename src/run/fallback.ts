@@ -48,6 +48,8 @@ export const failurePolicies: Record<FailureClass, FailurePolicy> = {
   invalid_request: policy("Internal", false, false),
   context_length: policy("Internal", false, false),
   content_policy: policy("CapabilityMismatch", false, false),
+  // Whether a retry can help is not known either: another target may be tried, the same one is not.
+  unknown: policy("Unavailable", false, true),
   interrupted: policy("Unavailable", true, false),
 };
 

@@ -22,7 +22,7 @@ export interface ScriptedFormat {
   refusal(status: number, message: string, headers?: Readonly<Record<string, string>>): Answer;
   /** An overload reported inside a stream that answered 200, and its failure class: Ollama's format cannot name one. */
   readonly inBandError: string;
-  readonly inBandClass: "overloaded" | "upstream_5xx";
+  readonly inBandClass: "overloaded" | "unknown";
 }
 
 export const openAi: ScriptedFormat = {
@@ -61,8 +61,8 @@ export const ollama: ScriptedFormat = {
   whole: (deltas) => ollamaChat({ deltas, usage: { prompt_eval_count: 5, eval_count: deltas.length } }),
   part: (deltas) => (deltas.length === 0 ? [ollamaLine({ content: "" })] : ollamaChat({ deltas, done: false })),
   refusal: (status, message, headers = {}) => ollamaError(status, message, headers),
-  inBandError: ollamaErrorLine("scripted overload"),
-  inBandClass: "upstream_5xx",
+  inBandError: ollamaErrorLine("scripted failure"),
+  inBandClass: "unknown",
 };
 
 export const formats: readonly ScriptedFormat[] = [openAi, anthropic, ollama];

@@ -310,7 +310,7 @@ describe("R-PROV-3 errors inside a 200", () => {
     ["not_found_error", "model_not_found"],
     ["request_too_large", "context_length"],
     ["invalid_request_error", "invalid_request"],
-    ["never_heard_of", "upstream_5xx"],
+    ["never_heard_of", "unknown"],
   ])("%s is %s, first and after text", (type, failureClass) => {
     const failure = { failureClass, ...(type !== "never_heard_of" && { providerCode: type }) };
     expect(reading(anthropicErrorEvent(type)).verdicts).toMatchObject([{ verdict: "failed", failure }]);
@@ -330,8 +330,14 @@ describe("R-PROV-3 errors inside a 200", () => {
   ])("an error said %s", (_name, wire) => {
     expect(reading(text("a"), wire).verdicts).toMatchObject([failed("overloaded")]);
   });
-  test.each(['"text"', "Internal Server Error", "", "[]"])("an error event with the payload %j", (payload) => {
-    expect(reading(sseEvent(payload, {}, "error")).verdicts).toMatchObject([failed("upstream_5xx")]);
+  test.each<[string, string]>([
+    ['"text"', "unknown"],
+    ['"overloaded"', "overloaded"],
+    ["Internal Server Error", "upstream_5xx"],
+    ["", "unknown"],
+    ["[]", "unknown"],
+  ])("an error event with the payload %j: %s", (payload, failureClass) => {
+    expect(reading(sseEvent(payload, {}, "error")).verdicts).toMatchObject([failed(failureClass)]);
   });
   test("half an error event is a cut", () => {
     expect(reading(text("a"), 'event: error\ndata: {"type":"error","err').verdicts).toEqual([truncated]);

@@ -180,9 +180,9 @@ describe("R-PROV-3 a failure inside a stream keeps its class, first and after te
       verdicts: [expected],
     });
   });
-  test("one that is not known is the provider's own, and its word is not repeated", () => {
+  test("one that is not known is so called, and its word is not repeated", () => {
     const [verdict] = events(bedrockException("someNewException"));
-    expect(verdict).toMatchObject(failed("upstream_5xx"));
+    expect(verdict).toMatchObject(failed("unknown"));
     expect(JSON.stringify(verdict)).not.toContain("someNew");
   });
   test("a word and a text that stand in headers only", () => {

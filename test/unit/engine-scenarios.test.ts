@@ -82,7 +82,17 @@ const thrown: [string, Parameters<typeof fails>[0][]][] = [
   ["Timeout", ["timeout_headers", "timeout_ttft", "timeout_idle", "timeout_progress", "timeout_total"]],
   [
     "Unavailable",
-    ["overloaded", "upstream_5xx", "bad_gateway_page", "connect", "reset", "malformed", "protocol", "interrupted"],
+    [
+      "overloaded",
+      "upstream_5xx",
+      "bad_gateway_page",
+      "connect",
+      "reset",
+      "malformed",
+      "protocol",
+      "unknown",
+      "interrupted",
+    ],
   ],
   ["Internal", ["invalid_request", "context_length", "truncated"]],
 ];

@@ -137,7 +137,7 @@ describe("R-PROV-3 errors", () => {
     expect(JSON.stringify(events(ollamaErrorLine("SECRET prompt text")))).not.toContain("SECRET");
   });
   test("an error line without its line end", () => {
-    expect(reading('{"error":"it broke"}').verdicts).toMatchObject([failed("upstream_5xx")]);
+    expect(reading('{"error":"it broke"}').verdicts).toMatchObject([failed("unknown")]);
   });
   test.each(["oops", "data: {}", "{} {}", "<html>"])("a line %j is malformed", (line) => {
     expect(reading(`${line}\n`, last).verdicts).toMatchObject([failed("malformed")]);

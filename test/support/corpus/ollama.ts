@@ -113,13 +113,13 @@ const streams: readonly CorpusStream[] = [
     ollamaChat({ toolCalls: [{ name: "a", arguments: {} }], done: false }),
     truncated,
   ),
-  stream("an error first", [ollamaErrorLine("scripted")], { verdict: "failed", failureClass: "upstream_5xx" }),
+  stream("an error first", [ollamaErrorLine("scripted")], { verdict: "failed", failureClass: "unknown" }),
   stream(
     "an error after text",
     [ollamaLine({ content: "Hi" }), ollamaErrorLine("scripted")],
     {
       verdict: "failed",
-      failureClass: "upstream_5xx",
+      failureClass: "unknown",
     },
     { text: "Hi" },
   ),

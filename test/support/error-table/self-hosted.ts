@@ -1,0 +1,91 @@
+// Errors of servers of one's own that speak OpenAI's chat format.
+import {
+  auth,
+  noModel,
+  overloaded,
+  serverError,
+  tooLong,
+  unknown,
+  openAiShape as shape,
+  type ErrorTable,
+} from "./error-row.ts";
+
+export const selfHostedErrors: ErrorTable = {
+  title: "servers of one's own",
+  format: "openai-chat",
+  rows: [
+    [
+      "vLLM: a long prompt",
+      400,
+      shape("BadRequestError", 400, "This model's maximum context length is 8 tokens."),
+      tooLong,
+      "BadRequestError",
+    ],
+    [
+      "an old vLLM: a long prompt",
+      400,
+      { object: "error", message: "maximum context length is 4096 tokens", type: "BadRequestError", code: 400 },
+      tooLong,
+      "BadRequestError",
+    ],
+    [
+      "vLLM: an unknown model",
+      404,
+      shape("NotFoundError", 404, "The model `m` does not exist."),
+      noModel,
+      "NotFoundError",
+    ],
+    ["vLLM: a failure", 500, shape("InternalServerError", 500), serverError, "InternalServerError"],
+    ["vLLM: a failure in the stream", "stream", shape("InternalServerError", 500), serverError, "InternalServerError"],
+    ["vLLM: a wrong key", 401, { error: "Unauthorized" }, auth],
+    [
+      "llama.cpp: a long prompt",
+      400,
+      { error: { code: 400, message: "scripted", type: "exceed_context_size_error", n_ctx: 8 } },
+      tooLong,
+      "exceed_context_size_error",
+    ],
+    [
+      "llama.cpp: a model that loads",
+      503,
+      { error: { code: 503, message: "Loading model", type: "unavailable_error" } },
+      overloaded,
+      "unavailable_error",
+    ],
+    [
+      "llama.cpp: a feature that is off",
+      501,
+      { error: { code: 501, message: "m", type: "not_supported_error" } },
+      unknown,
+      "not_supported_error",
+    ],
+    [
+      "llama.cpp: a failure in the stream",
+      "stream",
+      { error: { code: 500, message: "m", type: "server_error" } },
+      serverError,
+      "server_error",
+    ],
+    [
+      "LM Studio: a long prompt in the stream",
+      "stream",
+      { error: { message: "The context size has been exceeded" } },
+      tooLong,
+    ],
+    ["LM Studio: a text as the error", "stream", { error: "Context length exceeded" }, tooLong],
+    [
+      "SGLang: a long prompt",
+      400,
+      {
+        object: "error",
+        message: "The input is longer than the model's context length",
+        type: "BadRequestError",
+        code: 400,
+      },
+      tooLong,
+      "BadRequestError",
+    ],
+    ["TGI: too many at once", 429, { error: "Model is overloaded", error_type: "overloaded" }, overloaded],
+    ["a CUDA failure in the stream", "stream", { error: { message: "CUDA error: out of memory" } }, serverError],
+  ],
+};
