@@ -208,7 +208,7 @@ test.each<[string, ScriptedFormat, string, Script]>([
   [
     "an error event without an error object",
     anthropic,
-    "upstream_5xx",
+    "unknown",
     stream(anthropic, [anthropicEvent("error", { message: "m" })]),
   ],
   ["text that is not JSON", openAi, "malformed", stream(openAi, ["data: hello\n\n"])],
