@@ -32,7 +32,7 @@ const phrases: readonly (readonly [FailureClass, RegExp])[] = [
 
 /** A status would say it, and better. */
 const broken =
-  /internal (server )?error|unexpected(ly)? (eof|stopped|error)|runner .{0,40}(terminated|stopped|crashed)|timed? ?out|connection (was )?(reset|refused|closed)|bad gateway|service unavailable|out of memory|more system memory/i;
+  /internal (server )?error|unexpected(ly)? (eof|stopped|error)|(runner|model) .{0,40}(terminated|stopped|crashed)|timed? ?out|connection (was )?(reset|refused|closed)|bad gateway|service unavailable|out of memory|more system memory/i;
 
 /** Whether the text says that waiting will not help, whatever the words beside it say of rates. */
 export const saysSpent = (text: string): boolean => spent.test(text);

@@ -21,14 +21,14 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
     "overloaded",
     `overloaded_error overloaded engine_overloaded_error unavailable_error service_unavailable unavailable aborted
     insufficient_system_resource model_capacity_exhausted queue_exceeded service_tier_capacity_exceeded
-    provider_overloaded provider_unavailable get_channel_failed channel:no_available_key serviceunavailableexception
+    provider_overloaded get_channel_failed channel:no_available_key serviceunavailableexception
     modelnotreadyexception`,
   ],
   [
     "upstream_5xx",
     `server_error internal_server_error internalservererror internal_error internalerror internalerror.algo internal
     api_error server timeout_error request_timeout timeout deadline_exceeded vector_store_timeout
-    bad_response_status_code do_request_failed empty_response internalserverexception internalfailure modelerrorexception
+    bad_response_status_code do_request_failed provider_unavailable empty_response internalserverexception internalfailure modelerrorexception
     modelstreamerrorexception modeltimeoutexception`,
   ],
   [

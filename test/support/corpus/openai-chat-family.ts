@@ -109,7 +109,7 @@ const groq: readonly CorpusStream[] = [
   stream(
     "groq: x_groq with an error",
     [hi, openAiEvent({ choices: [], x_groq: { id: "req_1", error: "scripted" } })],
-    failed("upstream_5xx"),
+    failed("unknown"),
     { text: "Hi" },
   ),
 ];
@@ -247,7 +247,7 @@ const vllm: readonly CorpusStream[] = [
   stream(
     "vllm: an error, then [DONE]",
     [hi, error({ object: "error", type: "InternalServerError", param: null, code: 500 }), done],
-    failed("upstream_5xx"),
+    failed("upstream_5xx", "InternalServerError"),
     { text: "Hi" },
   ),
   stream("vllm: abort, then [DONE]", [hi, choice({ content: "" }, "abort"), done], failed("upstream_5xx"), {

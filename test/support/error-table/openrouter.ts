@@ -86,7 +86,7 @@ export const openRouterErrors: ErrorTable = {
         error: { code: 502, message: "Provider disconnected", metadata: { error_type: "provider_unavailable" } },
         choices: [{ index: 0, delta: { content: "" }, finish_reason: "error" }],
       },
-      overloaded,
+      serverError,
     ],
     [
       "a failure in the stream, without choices",
