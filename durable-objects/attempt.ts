@@ -5,7 +5,8 @@ import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import type { Adapter, Bindings } from "../src/providers/provider.ts";
 import { attemptClock } from "./attempt-clock.ts";
-import { packetBatch } from "./packet-batch.ts";
+import { bodyReader, type BodyReader } from "./body-reader.ts";
+import { eventBatch } from "./event-batch.ts";
 import type { Timer } from "./within.ts";
 
 /** Bytes of one wire event. */
@@ -36,7 +37,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
   const { adapter, planned, emit, now } = options;
   const abort = new AbortController();
   const stage = adapter.reader({ maxEvent: MAX_EVENT });
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let body: BodyReader | undefined;
   let ended = false;
   let usageTimer: Timer | undefined;
   /** Classes what has come of an answer that is no stream. */
@@ -46,17 +47,17 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (ended) return;
     ended = true;
     clock.stop();
-    packets.stop();
+    batch.stop();
     if (usageTimer !== undefined) clearTimeout(usageTimer);
     // Aborting covers the phase before headers, cancelling the reader the one after.
     abort.abort();
-    reader?.cancel().catch(() => undefined);
+    body?.cancel().catch(() => undefined);
     emit(events);
   };
   const fail = (failure: Failure): void => end([{ type: "verdict", verdict: "failed", failure }]);
 
   const clock = attemptClock(planned.clocks, now, (failureClass, floor) => {
-    packets.flush();
+    batch.flush();
     // A refusal that stalls is still the refusal that its status says.
     fail(
       refusal?.() ?? {
@@ -76,16 +77,20 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (usageTimer === undefined && events.some(({ type }) => type === "finishing")) {
       // The answer is over: from here on only this wait counts.
       clock.stop();
-      usageTimer = setTimeout(() => end(stage.end()), USAGE_WAIT_MS);
+      usageTimer = setTimeout(() => {
+        batch.flush();
+        end(stage.end());
+      }, USAGE_WAIT_MS);
     }
   };
 
   const broken = (): void => {
     // The runtime's message may hold hosts and paths, and cannot tell causes apart: only the phase counts.
-    const failureClass = reader === undefined ? "connect" : "reset";
+    const failureClass = body === undefined ? "connect" : "reset";
     fail({ failureClass, message: clockMessages[failureClass] ?? "" });
   };
-  const packets = packetBatch((gathered) => deliver(gathered.flatMap((packet) => stage.feed(packet))), now, broken);
+  const batch = eventBatch(deliver, now, broken);
+  const read = (bytes: Uint8Array): void => batch.add(stage.feed(bytes), bytes.byteLength);
 
   const run = async (): Promise<void> => {
     const { key } = options;
@@ -107,30 +112,30 @@ export function startAttempt(options: AttemptOptions): Attempt {
       }));
     if (ended) return response.body?.cancel();
     clock.headers();
-    reader = response.body?.getReader();
-    const start = response.ok ? await firstBytes(reader, adapter, clock.bytes) : { usable: false, bytes: [] };
+    if (response.body !== null) body = bodyReader(response.body);
+    const start = response.ok ? await firstBytes(body, adapter, clock.bytes) : { usable: false, bytes: [] };
     if (!start.usable) {
       const { status, headers } = response;
-      const body = errorBody(reader, start.bytes, clock.bytes);
-      refusal = () => adapter.failure({ status, headers, body: body.text(), now: now() });
-      await body.read();
+      const text = errorBody(body, start.bytes, clock.bytes);
+      refusal = () => adapter.failure({ status, headers, body: text.soFar(), now: now() });
+      await text.read();
       return fail(refusal());
     }
-    for (const bytes of start.bytes) packets.add(bytes);
-    while (!ended && reader !== undefined) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      clock.bytes(value.byteLength);
-      packets.add(value);
+    for (const bytes of start.bytes) read(bytes);
+    while (!ended) {
+      const bytes = await body?.read();
+      if (bytes === undefined || ended) break;
+      clock.bytes(bytes.byteLength);
+      read(bytes);
     }
-    packets.flush();
+    batch.flush();
     if (!ended) end(stage.end());
   };
 
   const start = Promise.resolve().then(run);
   start.catch(() => {
     // What had arrived before the break was sent, and counts.
-    packets.flush();
+    batch.flush();
     broken();
   });
 
@@ -151,15 +156,13 @@ const clockMessages: Partial<Record<FailureClass, string>> = {
 const isOutput = ({ type }: ProviderEvent): boolean =>
   type === "text" || type === "snapshot" || type === "reasoning" || type === "tool_call" || type === "tool_call_delta";
 
-type Reader = ReadableStreamDefaultReader<Uint8Array> | undefined;
-
 /** Reads until the body shows its first character: a page or a JSON answer must not pass for a stream. */
-async function firstBytes(reader: Reader, adapter: Adapter, count: (bytes: number) => void) {
+async function firstBytes(body: BodyReader | undefined, adapter: Adapter, count: (bytes: number) => void) {
   const bytes: Uint8Array[] = [];
-  for (let read = await reader?.read(); read !== undefined && !read.done; read = await reader?.read()) {
-    count(read.value.byteLength);
-    bytes.push(read.value);
-    const text = new TextDecoder().decode(read.value).trimStart();
+  for (let piece = await body?.read(); piece !== undefined; piece = await body?.read()) {
+    count(piece.byteLength);
+    bytes.push(piece.slice());
+    const text = new TextDecoder().decode(piece).trimStart();
     if (text !== "") return { usable: adapter.starts(text.charAt(0)), bytes };
     if (bytes.length > 1000) break;
   }
@@ -167,19 +170,18 @@ async function firstBytes(reader: Reader, adapter: Adapter, count: (bytes: numbe
   return { usable: true, bytes };
 }
 
-/** `text` is what has been read so far. */
-function errorBody(reader: Reader, first: readonly Uint8Array[], count: (bytes: number) => void) {
+function errorBody(body: BodyReader | undefined, first: readonly Uint8Array[], count: (bytes: number) => void) {
   const decoder = new TextDecoder();
   let text = first.map((bytes) => decoder.decode(bytes, { stream: true })).join("");
   return {
-    text: () => text.slice(0, MAX_ERROR_BYTES),
+    soFar: () => text.slice(0, MAX_ERROR_BYTES),
     async read(): Promise<void> {
       try {
         while (text.length < MAX_ERROR_BYTES) {
-          const read = await reader?.read();
-          if (read === undefined || read.done) break;
-          count(read.value.byteLength);
-          text += decoder.decode(read.value, { stream: true });
+          const piece = await body?.read();
+          if (piece === undefined) break;
+          count(piece.byteLength);
+          text += decoder.decode(piece, { stream: true });
         }
       } catch {
         // A broken error body still leaves its status and headers to class.

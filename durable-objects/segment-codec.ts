@@ -56,7 +56,7 @@ export function encodeSegment(entries: readonly LogEntry[]): string {
   }
   const text = items.map((item) => item.text).join("");
   const columns = [items[0]?.at ?? 0, kinds, times, lengths, text] as const;
-  return JSON.stringify([FORMAT, checksum(columns.join()), ...columns]);
+  return JSON.stringify([FORMAT, checksum(columns), ...columns]);
 }
 
 /** `undefined` when the text is damaged in any way: what cannot be trusted whole is not read in part. */
@@ -69,7 +69,7 @@ export function decodeSegment(stored: string, first: number): LogEntry[] | undef
   if (format !== FORMAT || start === undefined || columns.length !== 5) return undefined;
   if (typeof kinds !== "string" || typeof times !== "string") return undefined;
   if (typeof lengths !== "string" || typeof text !== "string") return undefined;
-  if (sum !== checksum(columns.join())) return undefined;
+  if (sum !== checksum([start, kinds, times, lengths, text])) return undefined;
   const [deltas, sizes] = [numbers(times), numbers(lengths)];
   const entries: LogEntry[] = [];
   let at = start;
@@ -143,11 +143,20 @@ function* runs(kinds: string): Generator<[string, number]> {
   }
 }
 
-/** FNV-1a over UTF-16 units: finds damage, proves nothing against intent. */
-function checksum(text: string): number {
+/** FNV-1a over the UTF-16 units of all columns with a comma between: finds damage, proves nothing against intent. */
+function checksum(columns: readonly (string | number)[]): number {
   let hash = 0x811c9dc5;
+  for (const [index, column] of columns.entries()) {
+    if (index > 0) hash = hashed(hash, ",");
+    hash = hashed(hash, String(column));
+  }
+  return hash >>> 0;
+}
+
+function hashed(before: number, text: string): number {
+  let hash = before;
   for (let index = 0; index < text.length; index++) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   }
-  return hash >>> 0;
+  return hash;
 }

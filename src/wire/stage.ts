@@ -1,7 +1,7 @@
 // A stage is a synchronous, pure step of a stream: feed it, get what it made of it. It never waits and owns no timer.
 
 export interface Stage<In, Out> {
-  /** Output may lag behind input, never the other way round. */
+  /** Output may lag behind input, never the other way round. Bytes are good during the call only: what is needed later is copied. */
   feed(input: In): Out[];
   /** The input is over. Call once, after the last `feed`. */
   end(): Out[];
