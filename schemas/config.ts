@@ -7,7 +7,14 @@ const id = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 const wholeNumber = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
 const DAY_MS = 86_400_000;
 
-export const adapterIdSchema = v.picklist(["demo", "openai-chat", "anthropic-messages", "ollama", "bedrock-converse"]);
+export const adapterIdSchema = v.picklist([
+  "demo",
+  "openai-chat",
+  "openai-responses",
+  "anthropic-messages",
+  "ollama",
+  "bedrock-converse",
+]);
 export type AdapterId = v.InferOutput<typeof adapterIdSchema>;
 
 /** Servers of the OpenAI chat family with an address of their own. */

@@ -8,8 +8,19 @@ export function stopReasonOf(words: Readonly<Record<string, StopReason>>, word: 
   return Object.hasOwn(words, word) ? (words[word] ?? "unknown") : "unknown";
 }
 
+export interface AnswerFacts {
+  /** Some of the text is a refusal: then a mere stop is none. */
+  refused?: boolean;
+  /** The whole text, where the provider states it. */
+  finalText?: string | undefined;
+}
+
 /** A broken call is a fault, unless the provider cut the answer short. */
-export function answerEnd(calls: ToolCallCollector, reason: StopReason | "unknown"): ProviderEvent[] {
+export function answerEnd(
+  calls: Pick<ToolCallCollector, "finish">,
+  reason: StopReason | "unknown",
+  { refused = false, finalText }: AnswerFacts = {},
+): ProviderEvent[] {
   const cut = reason === "length" || reason === "content_filter";
   const whole = calls.finish(cut);
   if (whole.broken && !cut) {
@@ -17,10 +28,15 @@ export function answerEnd(calls: ToolCallCollector, reason: StopReason | "unknow
     return [{ type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } }];
   }
   const called = whole.calls.length > 0 && (reason === "stop" || reason === "unknown");
-  const stopReason = called ? "tool_calls" : reason;
+  const stopReason = called ? "tool_calls" : refused && reason === "stop" ? "content_filter" : reason;
   return [
     ...(whole.broken ? [{ type: "diagnostic" as const, code: "tool_call_incomplete" }] : []),
     ...whole.calls,
-    { type: "verdict", verdict: "complete", ...(stopReason !== "unknown" && { stopReason }) },
+    {
+      type: "verdict",
+      verdict: "complete",
+      ...(stopReason !== "unknown" && { stopReason }),
+      ...(finalText !== undefined && { finalText }),
+    },
   ];
 }

@@ -2,7 +2,7 @@
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
-import { asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asCount, asName, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
@@ -11,6 +11,7 @@ import { anthropicRequest } from "./anthropic-messages-request.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
+import { sseJson } from "./sse-json.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { toolCallCollector } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
@@ -138,21 +139,16 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
         events.push({ type: key === "text" ? "text" : "reasoning", text });
         continue;
       }
-      if ("tooLarge" in item) {
-        fail(events, "malformed", "A wire event is larger than the limit.");
-        break;
+      const said = sseJson(item);
+      if (said === undefined) continue;
+      if ("fault" in said) {
+        fail(events, "malformed", said.fault);
+        continue;
       }
-      const payload = item.data.trim();
-      const failing = item.event === "error" && item.residue !== true;
-      if ((payload === "" || payload === "[DONE]") && !failing) continue;
-      const parsed = parseJson(payload);
-      const event =
-        asRecord(parsed?.value) ?? (failing ? { error: parsed === undefined ? payload : parsed.value } : undefined);
+      const { event, name, payload } = said;
       const before = events.length;
-      if (event !== undefined) {
-        message(events, event, item.event);
-        if (events.length === before + 1 && item.event === "content_block_delta") learn(payload, event, events.at(-1));
-      } else if (parsed === undefined && item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
+      message(events, event, name);
+      if (events.length === before + 1 && name === "content_block_delta") learn(payload, event, events.at(-1));
     }
     return events;
   };

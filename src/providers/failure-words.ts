@@ -6,7 +6,7 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   [
     "rate_limited",
     `rate_limit_exceeded rate_limit_error rate_limit_reached_error rate_limited tokens requests too_many_requests
-    too_many_requests_error too_many_tokens_error token_quota_exceeded request_quota_exceeded resource_exhausted
+    slow_down too_many_requests_error too_many_tokens_error token_quota_exceeded request_quota_exceeded resource_exhausted
     ratelimitexceeded userratelimitexceeded limit_requests limit_burst_rate throttling throttling.ratequota
     throttling.burstrate throttling.allocationquota throttlingexception 1302 1303 1305`,
   ],
@@ -20,7 +20,7 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   [
     "overloaded",
     `overloaded_error overloaded engine_overloaded_error unavailable_error service_unavailable unavailable aborted
-    insufficient_system_resource model_capacity_exhausted queue_exceeded service_tier_capacity_exceeded
+    server_is_overloaded insufficient_system_resource model_capacity_exhausted queue_exceeded service_tier_capacity_exceeded
     provider_overloaded get_channel_failed channel:no_available_key serviceunavailableexception
     modelnotreadyexception`,
   ],
@@ -40,7 +40,7 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   [
     "permission",
     `permission_error permission_denied access_denied accessdenied accessdenied.unpurchased accessdeniedexception
-    unsupported_country_region_territory service_disabled api_key_service_blocked`,
+    data_residency_mismatch unsupported_country_region_territory service_disabled api_key_service_blocked`,
   ],
   [
     "model_not_found",
@@ -55,7 +55,7 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   [
     "content_policy",
     `content_filter content_policy_violation responsibleaipolicyviolation image_content_policy_violation
-    moderation_blocked refusal datainspectionfailed data_inspection_failed sensitive_words_detected prompt_blocked 1301`,
+    bio_policy misalignment_policy_violation moderation_blocked refusal datainspectionfailed data_inspection_failed sensitive_words_detected prompt_blocked 1301`,
   ],
   [
     // These say little: they give way to what the text or the status says.
@@ -66,7 +66,8 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
     unsupported_parameter unsupported_value unsupported_model string_above_max_length string_too_long
     max_tokens_exceeded json_validate_failed tool_use_failed failed_generation invalid_request_message_order
     invalid_image invalid_image_format invalid_base64_image invalid_image_url image_too_large image_too_small
-    image_parse_error image_file_too_large unsupported_image_media_type failed_to_download_image`,
+    image_parse_error image_file_too_large unsupported_image_media_type failed_to_download_image
+    image_file_not_found invalid_image_mode empty_image_file`,
   ],
 ];
 

@@ -5,11 +5,13 @@ import { bedrockConverse } from "./bedrock-converse.ts";
 import { demo } from "./demo.ts";
 import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";
+import { openAiResponses } from "./openai-responses.ts";
 import type { Adapter } from "./provider.ts";
 
 export const adapters: Record<AdapterId, Adapter> = {
   demo,
   "openai-chat": openAiChat,
+  "openai-responses": openAiResponses,
   "anthropic-messages": anthropicMessages,
   ollama,
   "bedrock-converse": bedrockConverse,

@@ -5,7 +5,7 @@ import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord 
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { stopReasonOf } from "./answer-end.ts";
+import { answerEnd, stopReasonOf } from "./answer-end.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
@@ -47,19 +47,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
 
   const complete = (events: ProviderEvent[]): void => {
     if (finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
-    const cut = finish === "length" || finish === "content_filter";
-    const whole = calls.finish(cut);
-    if (whole.broken && !cut) return fail(events, "malformed", "A tool call's input is not a JSON object.");
-    if (whole.broken) events.push({ type: "diagnostic", code: "tool_call_incomplete" });
-    events.push(...whole.calls);
-    const called = whole.calls.length > 0 && (finish === "stop" || finish === "unknown");
-    const stopReason = called ? "tool_calls" : refused && finish === "stop" ? "content_filter" : finish;
-    end(events, {
-      type: "verdict",
-      verdict: "complete",
-      ...(stopReason !== "unknown" && { stopReason }),
-      ...(finalText !== undefined && { finalText }),
-    });
+    done = true;
+    events.push(...answerEnd(calls, finish, { refused, finalText }));
   };
 
   /** Some servers send the whole answer in one event. What deltas have shown before is not shown again, but checked. */

@@ -1,7 +1,7 @@
 // Collects tool calls that arrive in pieces, under all the ways providers name (or fail to name) the pieces. Ids that are missing are made from the ordinal, so a replay gives the same.
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
-import { asRecord, parseJson } from "../wire/json.ts";
+import { asRecord, jsonText, parseJson } from "../wire/json.ts";
 
 /** Calls per answer. */
 const MAX_CALLS = 256;
@@ -32,6 +32,8 @@ interface OpenCall {
 export interface ToolCallCollector {
   /** Progress to show; empty while the call has no name yet. */
   add(piece: ToolCallPiece): ProviderOutput[];
+  /** The provider states the whole input of the call at an index: pieces that say otherwise are void. Shows what is missing. */
+  state(index: number, input: string): ProviderOutput[];
   /**
    * The calls that are whole, in the order they began. `broken`: another one has no name, or no JSON object as its input.
    * `cut`: the provider stopped early, so that a call without any input counts as broken, not as one without arguments.
@@ -59,7 +61,7 @@ export function toolCallCollector(): ToolCallCollector {
     return id;
   };
 
-  return {
+  const collector: ToolCallCollector = {
     add(piece) {
       if (excessive) return [];
       const named = { ...piece, id: visible(piece.id), name: visible(piece.name) };
@@ -80,7 +82,7 @@ export function toolCallCollector(): ToolCallCollector {
       }
       if (call.name === "" && named.name === undefined)
         held += typeof piece.input === "string" ? piece.input.length : 0;
-      if (typeof piece.input === "object") held += JSON.stringify(piece.input).length;
+      if (typeof piece.input === "object") held += jsonText(piece.input)?.length ?? Number.POSITIVE_INFINITY;
       const longest = Math.max(named.id?.length ?? 0, named.name?.length ?? 0);
       excessive = calls.length > MAX_CALLS || longest > MAX_WORD || held > MAX_HELD;
       if (excessive) return [];
@@ -94,6 +96,18 @@ export function toolCallCollector(): ToolCallCollector {
       const inputText = heldBack + text;
       if (call.name === "" || inputText === "") return [];
       return [{ type: "tool_call_delta", toolCallId: showId(call), toolName: call.name, inputText }];
+    },
+    state(index, input) {
+      const call = calls.findLast((candidate) => candidate.index === index);
+      const shown = call?.text ?? "";
+      if (call === undefined || input.startsWith(shown))
+        return collector.add({ index, input: input.slice(shown.length) });
+      held += input.length;
+      excessive ||= held > MAX_HELD;
+      call.text = input;
+      call.scan = jsonScan();
+      call.scan.feed(input);
+      return [];
     },
     finish(cut) {
       const whole: ProviderOutput[] = [];
@@ -111,12 +125,13 @@ export function toolCallCollector(): ToolCallCollector {
       return excessive;
     },
   };
+  return collector;
 }
 
 /** What a provider calls arguments: JSON text, an object or nothing. Anything else is kept as the fault it is. */
 export function inputPiece(value: unknown): ToolCallPiece["input"] {
   if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
-  return asRecord(value) ?? JSON.stringify(value);
+  return asRecord(value) ?? jsonText(value) ?? "[";
 }
 
 /** The call a piece goes on with; `undefined` when it opens one. */

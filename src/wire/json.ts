@@ -34,6 +34,15 @@ export function parseJson(text: string): { value: unknown } | undefined {
   }
 }
 
+/** `undefined` when a parsed value is nested too deeply to be written: the parser goes deeper than the writer. */
+export function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Long enough for any model's name. */
 const MAX_NAME = 256;
 

@@ -25,6 +25,7 @@ import {
   anthropic,
   formats,
   ollama,
+  responses,
   openAi,
   pathOf,
   scriptedConfig,
@@ -90,6 +91,9 @@ const untold: readonly [name: string, format: ScriptedFormat, events: readonly s
   ["anthropic: content without a message_delta", anthropic, anthropic.part(["a"])],
   ["anthropic: a stop_reason without message_stop", anthropic, anthropicMessages({ deltas: ["a"], stop: false })],
   ["anthropic: message_stop without a stop_reason", anthropic, anthropicMessages({ deltas: ["a"], stopReason: null })],
+  ["responses: content, its done events and no last event", responses, responses.part(["a"])],
+  ["responses: [DONE] proves nothing", responses, [...responses.part(["a"]), "data: [DONE]\n\n"]],
+  ["responses: the last event is cut in two", responses, [responses.whole(["a"]).join("").slice(0, -40)]],
   ["ollama: no line with done: true", ollama, ollama.part(["a"])],
   ["ollama: the last line is cut in two", ollama, [...ollama.part(["a"]), '{"model":"m","done":tr']],
 ];
@@ -120,6 +124,13 @@ const told: readonly [name: string, format: ScriptedFormat, events: readonly str
   ],
   ["openai: a connection that stays open after [DONE]", openAi, openAiChat({ deltas: ["a"] }), { end: "hang" }],
   ["anthropic: message_stop and a connection that stays open", anthropic, anthropic.whole(["a"]), { end: "hang" }],
+  [
+    "responses: response.completed and a connection that stays open",
+    responses,
+    responses.whole(["a"]),
+    { end: "hang" },
+  ],
+  ["responses: response.completed without a line end", responses, [responses.whole(["a"]).join("").trimEnd()], {}],
   [
     "ollama: done: true without a line end",
     ollama,

@@ -9,9 +9,10 @@ import {
 import type { Answer } from "./provider-bytes/framing.ts";
 import { OLLAMA_STREAM_TYPE, ollamaChat, ollamaError, ollamaErrorLine, ollamaLine } from "./provider-bytes/ollama.ts";
 import { OPENAI_STREAM_TYPE, openAiChat, openAiError, openAiErrorEvent } from "./provider-bytes/openai-chat.ts";
+import { openAiResponses, RESPONSES_STREAM_TYPE, responsesErrorEvent } from "./provider-bytes/openai-responses.ts";
 
 export interface ScriptedFormat {
-  readonly name: "openai" | "anthropic" | "ollama";
+  readonly name: "openai" | "anthropic" | "ollama" | "responses";
   readonly adapter: string;
   readonly suffix: string;
   readonly contentType: string;
@@ -65,7 +66,23 @@ export const ollama: ScriptedFormat = {
   inBandClass: "unknown",
 };
 
-export const formats: readonly ScriptedFormat[] = [openAi, anthropic, ollama];
+export const responses: ScriptedFormat = {
+  name: "responses",
+  adapter: "openai-responses",
+  suffix: "/responses",
+  contentType: RESPONSES_STREAM_TYPE,
+  whole: (deltas) =>
+    openAiResponses({
+      deltas,
+      usage: { input_tokens: 5, output_tokens: deltas.length, total_tokens: 5 + deltas.length },
+    }),
+  part: (deltas) => openAiResponses({ ...(deltas.length > 0 && { deltas }), end: null }),
+  refusal: (status, message, headers = {}) => openAiError(status, "scripted", null, { message, headers }),
+  inBandError: responsesErrorEvent("server_is_overloaded"),
+  inBandClass: "overloaded",
+};
+
+export const formats: readonly ScriptedFormat[] = [openAi, anthropic, ollama, responses];
 
 /** Where the target `openai-a`, `openai-b`, ... sends its requests. */
 export function pathOf(format: ScriptedFormat, letter: "a" | "b" = "a"): string {

@@ -30,6 +30,7 @@ const begun = (content: string): Messages => [
 
 test.each([
   ["openai-chat", true],
+  ["openai-responses", false],
   ["anthropic-messages", true],
   ["ollama", true],
   ["demo", false],

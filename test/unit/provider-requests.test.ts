@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { build, conversation, type Fields } from "../support/built-request.ts";
 import type { StreamFormat } from "../support/corpus/corpus-stream.ts";
 
-const formats: readonly StreamFormat[] = ["openai-chat", "anthropic-messages", "ollama"];
+const formats: readonly StreamFormat[] = ["openai-chat", "openai-responses", "anthropic-messages", "ollama"];
 
 const look = { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } };
 const bare = { name: "bare", parameters: { type: "object" } };
@@ -379,6 +379,7 @@ describe("R-PROV-7 the target", () => {
   test.each([
     ["openai-chat", "authorization", "Bearer k-1"],
     ["anthropic-messages", "x-api-key", "k-1"],
+    ["openai-responses", "authorization", "Bearer k-1"],
     ["ollama", "authorization", "Bearer k-1"],
   ] as const)("%s sends its key as %s, and none without one", (format, header, value) => {
     const without = build(format, { prompt: "Hi" });
@@ -406,6 +407,7 @@ describe("R-PROV-7 the target", () => {
   });
   test.each([
     ["openai-chat", "/chat/completions"],
+    ["openai-responses", "/responses"],
     ["anthropic-messages", "/v1/messages"],
     ["ollama", "/api/chat"],
   ] as const)("%s: base and path are joined by one slash, and the query is encoded", (format, path) => {

@@ -1,6 +1,6 @@
 // How pieces of tool calls find their call, under every way that servers name or fail to name them.
 import { describe, expect, test } from "vitest";
-import { toolCallCollector, type ToolCallPiece } from "../../src/providers/tool-calls.ts";
+import { inputPiece, toolCallCollector, type ToolCallPiece } from "../../src/providers/tool-calls.ts";
 
 function collect(...pieces: readonly ToolCallPiece[]) {
   const collector = toolCallCollector();
@@ -230,5 +230,49 @@ describe("R-PROV-5 bounds", () => {
       calls.add({ index, id: `c${index}`, name: "t", input: { text: "x".repeat(1_000_000) } });
     }
     expect(calls.excessive).toBe(true);
+  });
+  test("an input that is nested more deeply than it could be written is refused", () => {
+    let deep: Record<string, unknown> = {};
+    for (let level = 0; level < 200_000; level++) deep = { deep };
+    const calls = toolCallCollector();
+    expect(calls.add({ index: 0, id: "c", name: "t", input: deep })).toEqual([]);
+    expect(calls.excessive).toBe(true);
+    const list = toolCallCollector();
+    list.add({ index: 0, id: "c", name: "t", input: inputPiece([deep]) });
+    expect(list.finish(false)).toEqual({ calls: [], broken: true });
+  });
+  test("statements of an input that say otherwise are bounded together", () => {
+    const calls = toolCallCollector();
+    calls.add(whole("{}"));
+    for (let time = 0; time < 8; time++) calls.state(0, String(time).repeat(1_048_576));
+    expect(calls.excessive).toBe(false);
+    calls.state(0, "x");
+    expect(calls.excessive).toBe(true);
+  });
+});
+
+describe("R-PROV-15 an input that is stated whole", () => {
+  const begun = () => {
+    const calls = toolCallCollector();
+    calls.add(named(7, "a", "f", '{"n":'));
+    return calls;
+  };
+  test("gives what the pieces lack, once", () => {
+    const calls = begun();
+    const [shown] = calls.state(7, '{"n":1}');
+    expect(shown).toEqual({ type: "tool_call_delta", toolCallId: "a", toolName: "f", inputText: "1}" });
+    expect(calls.state(7, '{"n":1}')).toEqual([]);
+    expect(calls.finish(false).calls).toMatchObject([{ toolCallId: "a", input: { n: 1 } }]);
+  });
+  test("voids pieces that say otherwise", () => {
+    const calls = begun();
+    expect(calls.state(7, '{"m":2}')).toEqual([]);
+    expect(calls.finish(false).calls).toMatchObject([{ toolCallId: "a", input: { m: 2 } }]);
+  });
+  test("opens the call if need be, and waits for its name", () => {
+    const calls = toolCallCollector();
+    expect(calls.state(3, "{}")).toEqual([]);
+    expect(calls.add(named(3, "b", "g"))).toMatchObject([{ toolCallId: "b", inputText: "{}" }]);
+    expect(calls.finish(false)).toMatchObject({ calls: [{ toolCallId: "b", input: {} }], broken: false });
   });
 });

@@ -4,9 +4,11 @@ import { bedrockConverseFormat } from "./bedrock-converse.ts";
 import type { CorpusFormat, CorpusStream, Framing, StreamFormat } from "./corpus-stream.ts";
 import { ollamaFormat } from "./ollama.ts";
 import { openAiChatFormat } from "./openai-chat.ts";
+import { openAiResponsesFormat } from "./openai-responses.ts";
 
 export const corpusFormats: readonly CorpusFormat[] = [
   openAiChatFormat,
+  openAiResponsesFormat,
   anthropicMessagesFormat,
   ollamaFormat,
   bedrockConverseFormat,

@@ -1,0 +1,25 @@
+// Reads the texts of a whole output item of OpenAI Responses. Keeps nothing.
+import { asArray, asRecord, asText, type JsonRecord } from "../wire/json.ts";
+
+/** The objects of a list. */
+export const recordsIn = (list: unknown): JsonRecord[] =>
+  asArray(list)
+    .map(asRecord)
+    .filter((entry) => entry !== undefined);
+
+const textsIn = (list: unknown): string[] => recordsIn(list).flatMap((part) => asText(part["text"]) ?? []);
+
+/** The reasoning itself, or else its summary. */
+export function reasoningText(entry: JsonRecord): string {
+  const own = textsIn(entry["content"]);
+  return (own.length > 0 ? own : textsIn(entry["summary"])).join("\n\n");
+}
+
+/** A message's text, refusals included, and whether there is one. */
+export function messageText(entry: JsonRecord): { text: string; refuses: boolean } {
+  const parts = recordsIn(entry["content"]);
+  return {
+    text: parts.map((part) => asText(part["text"]) ?? asText(part["refusal"]) ?? "").join(""),
+    refuses: parts.some((part) => asText(part["refusal"]) !== undefined),
+  };
+}

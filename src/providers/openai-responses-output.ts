@@ -1,0 +1,231 @@
+// The output of an OpenAI Responses stream: pieces, statements and finished items to events. Knows no end of the answer, no usage and no error.
+import type { ProviderOutput } from "../../schemas/provider.ts";
+import { asCount, asRecord, asText, jsonText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { messageText, reasoningText, recordsIn } from "./openai-responses-entry.ts";
+import {
+  outputItems,
+  type CallContent,
+  type OutputFault,
+  type OutputItem,
+  type ReasoningContent,
+} from "./openai-responses-items.ts";
+import type { StatedText } from "./stated-text.ts";
+import { inputPiece, toolCallCollector, type ToolCallCollector } from "./tool-calls.ts";
+
+/** UTF-16 units of stated text that is held without having been shown. */
+const MAX_HELD = 8_388_608;
+
+export interface ResponsesOutput {
+  /** What one wire event shows; nothing for events that are about no item, or about a hosted tool's. */
+  take(type: string, event: JsonRecord): ProviderOutput[];
+  /** The item list of the finished response: its text counts, and it fills in what no earlier event has said. */
+  settle(list: unknown): ProviderOutput[];
+  finish: ToolCallCollector["finish"];
+  /** The whole text, where it was stated. */
+  readonly finalText: string | undefined;
+  readonly refused: boolean;
+  readonly fault: OutputFault | undefined;
+}
+
+/** Events that come as `.delta` and `.done`: the type of their item and the field that holds the whole. */
+const channels: Record<string, { item: string; whole: string }> = {
+  "response.output_text": { item: "message", whole: "text" },
+  "response.refusal": { item: "message", whole: "refusal" },
+  "response.reasoning_text": { item: "reasoning", whole: "text" },
+  "response.reasoning_summary_text": { item: "reasoning", whole: "text" },
+  "response.function_call_arguments": { item: "function_call", whole: "arguments" },
+  "response.custom_tool_call_input": { item: "custom_tool_call", whole: "input" },
+};
+
+export function responsesOutput(): ResponsesOutput {
+  const items = outputItems();
+  const calls = toolCallCollector();
+  let held = 0;
+  let refused = false;
+  let settledText: string | undefined;
+  /** Which reasoning was shown last; another one begins a paragraph. */
+  let thought: string | undefined;
+  let fault: OutputFault | undefined;
+
+  const show = (text: string): ProviderOutput[] => (text === "" ? [] : [{ type: "text", text }]);
+
+  const reason = (text: string, key: string): ProviderOutput[] => {
+    if (text === "") return [];
+    const another = thought !== undefined && thought !== key;
+    thought = key;
+    return [{ type: "reasoning", text: another ? `\n\n${text}` : text }];
+  };
+
+  /** `missing` is what a statement about `text` gave. */
+  const stated = (text: StatedText, missing: string): string => {
+    if (text.differs) held += text.text.length;
+    if (held > MAX_HELD) fault = { failureClass: "malformed", message: "Statements about a text contradict it." };
+    return missing;
+  };
+
+  const identify = (content: CallContent, entry: JsonRecord, input?: JsonRecord): ProviderOutput[] => {
+    const id = content.identified ? undefined : asText(entry["call_id"]);
+    const name = content.named ? undefined : asText(entry["name"]);
+    content.identified ||= id !== undefined;
+    content.named ||= name !== undefined;
+    return calls.add({ index: content.place, id, name, input });
+  };
+
+  const inputOf = (entry: JsonRecord): unknown => entry["arguments"] ?? entry["input"];
+
+  const stateCall = (content: CallContent, entry: JsonRecord): ProviderOutput[] => {
+    const input = inputPiece(inputOf(entry));
+    const text = typeof input === "object" ? jsonText(input) : (input ?? "");
+    const events = identify(content, entry);
+    if (text === undefined) fault = { failureClass: "malformed", message: "A tool call's input is nested too deeply." };
+    return text === undefined || text.trim() === "" ? events : [...events, ...calls.state(content.place, text)];
+  };
+
+  const added = ({ content }: OutputItem, entry: JsonRecord): ProviderOutput[] => {
+    if (content.kind !== "call") return [];
+    const input = inputOf(entry);
+    // Pieces may repeat an input that is whole from the start: they win over it. A part of one says nothing.
+    return identify(content, entry, asRecord(typeof input === "string" ? parseJson(input)?.value : input));
+  };
+
+  const piece = ({ index, content }: OutputItem, channel: string, event: JsonRecord): ProviderOutput[] => {
+    const delta = asText(event["delta"]);
+    if (delta === undefined) return [];
+    switch (content.kind) {
+      case "message":
+        refused ||= channel === "response.refusal";
+        content.text.add(delta);
+        return show(delta);
+      case "reasoning": {
+        const { text, key } = reasoningOf(index, content, channel, event);
+        text.add(delta);
+        return reason(delta, key);
+      }
+      case "call":
+        return calls.add({ index: content.place, input: delta });
+      case "hosted":
+        return [];
+    }
+  };
+
+  const whole = ({ index, content }: OutputItem, channel: string, event: JsonRecord, all: unknown) => {
+    if (content.kind === "call") return stateCall(content, event);
+    const said = asText(all);
+    if (said === undefined || content.kind === "hosted") return [];
+    if (content.kind === "message") {
+      refused ||= channel === "response.refusal";
+      return show(stated(content.text, content.text.state(asCount(event["content_index"]) ?? 0, said)));
+    }
+    const { text, part, key } = reasoningOf(index, content, channel, event);
+    return reason(stated(text, text.state(part, said)), key);
+  };
+
+  const finished = ({ content, index }: OutputItem, entry: JsonRecord): ProviderOutput[] => {
+    switch (content.kind) {
+      case "message": {
+        const { text, refuses } = messageText(entry);
+        refused ||= refuses;
+        return text === "" ? [] : show(stated(content.text, content.text.stateAll(text)));
+      }
+      case "reasoning":
+        return content.summary.text + content.text.text === "" ? reason(reasoningText(entry), String(index)) : [];
+      case "call":
+        return stateCall(content, entry);
+      case "hosted":
+        return [];
+    }
+  };
+
+  /** A call that no event was about is taken only when there was none: two lists of calls could not be matched for sure. */
+  const settleCall = (entry: JsonRecord): void => {
+    const callId = asText(entry["call_id"]);
+    const known = items.all.find((item) => item.callId === callId && callId !== undefined)?.content;
+    if (known?.kind === "call") stateCall(known, entry);
+    else if (items.all.every(({ content }) => content.kind !== "call")) stateCall(items.lateCall(), entry);
+  };
+
+  const inChannel = (channel: string, verb: "delta" | "done", event: JsonRecord): ProviderOutput[] => {
+    const { item: type, whole: field } = channels[channel] ?? {};
+    if (type === undefined || field === undefined) return [];
+    const item = items.find(type, event);
+    if ("failureClass" in item) fault = item;
+    else return verb === "delta" ? piece(item, channel, event) : whole(item, channel, event, event[field]);
+    return [];
+  };
+
+  const inItem = (verb: "added" | "done", event: JsonRecord): ProviderOutput[] => {
+    const entry = asRecord(event["item"]);
+    const type = asText(entry?.["type"]);
+    if (entry === undefined || type === undefined) return [];
+    const item = items.describe(type, event, entry, verb === "added");
+    if ("failureClass" in item) {
+      fault = item;
+      return [];
+    }
+    if (verb === "added") return added(item, entry);
+    item.closed = true;
+    return finished(item, entry);
+  };
+
+  const bound = (): void => {
+    if (calls.excessive) fault = { failureClass: "malformed", message: "A tool call is larger than the limit." };
+  };
+
+  return {
+    take(type, event) {
+      const dot = type.lastIndexOf(".");
+      const [subject, verb] = [type.slice(0, dot), type.slice(dot + 1)];
+      let events: ProviderOutput[] = [];
+      if ((verb === "added" || verb === "done") && subject === "response.output_item") events = inItem(verb, event);
+      else if ((verb === "delta" || verb === "done") && Object.hasOwn(channels, subject))
+        events = inChannel(subject, verb, event);
+      bound();
+      return events;
+    },
+    settle(list) {
+      const entries = recordsIn(list);
+      const texts = entries.filter((entry) => entry["type"] === "message").map(messageText);
+      settledText = asText(texts.map(({ text }) => text).join(""));
+      refused ||= texts.some(({ refuses }) => refuses);
+      for (const entry of entries) {
+        if (entry["type"] === "function_call" || entry["type"] === "custom_tool_call") settleCall(entry);
+      }
+      bound();
+      if (thought !== undefined) return [];
+      return entries.flatMap((entry, index) =>
+        entry["type"] === "reasoning" ? reason(reasoningText(entry), String(index)) : [],
+      );
+    },
+    finish(cut) {
+      const ended = calls.finish(cut);
+      // A call of which not even a name came is none to the collector.
+      return { calls: ended.calls, broken: ended.broken || calls.size < items.calls };
+    },
+    get finalText() {
+      if (settledText !== undefined) return settledText;
+      const texts = items.all
+        .toSorted((left, right) => left.index - right.index)
+        .flatMap(({ content }) => (content.kind === "message" ? [content.text] : []));
+      return texts.some((text) => text.stated) ? asText(texts.map(({ text }) => text).join("")) : undefined;
+    },
+    get refused() {
+      return refused;
+    },
+    get fault() {
+      return fault;
+    },
+  };
+}
+
+/** The text that an event of reasoning belongs to, its part there, and what tells it from other reasoning. */
+function reasoningOf(
+  index: number,
+  content: ReasoningContent,
+  channel: string,
+  event: JsonRecord,
+): { text: StatedText; part: number; key: string } {
+  if (channel === "response.reasoning_text")
+    return { text: content.text, part: asCount(event["content_index"]) ?? 0, key: `${index} text` };
+  const part = asCount(event["summary_index"]) ?? 0;
+  return { text: content.summary, part, key: `${index} summary ${part}` };
+}

@@ -1,0 +1,104 @@
+// Builds an OpenAI Responses request that leaves nothing stored at the provider. Reads no secret but the key it is given.
+import type { Target } from "../../schemas/config.ts";
+import type { Message, StartRequest } from "../../schemas/run.ts";
+import {
+  headersOf,
+  messagesOf,
+  outputText,
+  partsOf,
+  textOf,
+  unsentImages,
+  unsentToolErrors,
+  urlOf,
+} from "./conversation.ts";
+import type { AdapterRequest } from "./provider.ts";
+
+export function openAiResponsesRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { tools, toolChoice } = request;
+  const messages = messagesOf(request);
+  const format = textFormat(output);
+  const body = {
+    model: target.model,
+    input: messages.flatMap(inputItems),
+    stream: true,
+    store: false,
+    max_output_tokens: maxOutputTokens,
+    temperature,
+    top_p: topP,
+    ...(format !== undefined && { text: { format } }),
+    ...(tools !== undefined &&
+      tools.length > 0 && {
+        // Without the word the API makes every parameter required.
+        tools: tools.map(({ name, description, parameters }) => ({
+          type: "function",
+          name,
+          description,
+          parameters,
+          strict: false,
+        })),
+        tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.name } : toolChoice,
+      }),
+  };
+  return {
+    url: urlOf(target.baseUrl, "/responses", target.query),
+    headers: headersOf(
+      {
+        "content-type": "application/json",
+        accept: "text/event-stream",
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      },
+      target.headers,
+    ),
+    body: JSON.stringify(body),
+    unsupported: [
+      ...(seed === undefined ? [] : ["generation.seed"]),
+      ...(stop === undefined || stop.length === 0 ? [] : ["generation.stop"]),
+      ...unsentImages(messages, ["system", "assistant"]),
+      ...unsentToolErrors(messages),
+    ],
+  };
+}
+
+type InputItem = Record<string, unknown>;
+
+/** One message is several items: its text, and each call apart. */
+function inputItems(message: Message): InputItem[] {
+  switch (message.role) {
+    case "system":
+      return [{ role: "system", content: textOf(message) }];
+    case "user":
+      return [{ role: "user", content: userContent(message) }];
+    case "assistant": {
+      const text = textOf(message);
+      const calls = (message.toolCalls ?? []).map(({ toolCallId, toolName, input }) => ({
+        type: "function_call",
+        call_id: toolCallId,
+        name: toolName,
+        arguments: JSON.stringify(input),
+      }));
+      return [...(text === "" ? [] : [{ role: "assistant", content: [{ type: "output_text", text }] }]), ...calls];
+    }
+    case "tool":
+      return [{ type: "function_call_output", call_id: message.toolCallId, output: outputText(message.output) }];
+  }
+}
+
+function userContent(message: Extract<Message, { role: "user" }>): unknown {
+  if (typeof message.content === "string") return message.content;
+  return partsOf(message).map((part) =>
+    part.type === "text"
+      ? { type: "input_text", text: part.text }
+      : {
+          type: "input_image",
+          detail: "auto",
+          image_url: part.url ?? `data:${part.mediaType};base64,${part.data}`,
+        },
+  );
+}
+
+function textFormat(output: NonNullable<StartRequest["generation"]>["output"]): InputItem | undefined {
+  if (output === undefined || output === "text") return undefined;
+  if (output === "json") return { type: "json_object" };
+  return { type: "json_schema", name: "output", schema: output.schema };
+}
