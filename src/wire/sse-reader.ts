@@ -2,6 +2,7 @@
 import { byteLines } from "./byte-lines.ts";
 import type { JsonTemplate, KnownValue } from "./json-template.ts";
 import type { Stage } from "./stage.ts";
+import type { StrayJson } from "./stray-json.ts";
 import { utf8Text } from "./utf8-text.ts";
 
 export interface SseFrame {
@@ -9,8 +10,10 @@ export interface SseFrame {
   /** Absent when the event had no `event:` line. */
   event?: string;
   id?: string;
-  /** The body ended before the blank line that would have dispatched this event. */
+  /** No blank line dispatched this event: the body ended, or a stray value broke in. */
   residue?: true;
+  /** `data` is a JSON value that stood on lines of its own, without `data:`. */
+  stray?: true;
 }
 
 /** `tooLarge`: a line or an event passed the limit; nothing follows. */
@@ -35,10 +38,17 @@ const COLON = 58;
 const SPACE = 32;
 const BRACE = 123;
 
-/** A comment or an ignored field is liveness only: it yields nothing. `maxEvent` is in bytes of data. */
-export function sseReader(maxEvent: number): Stage<Uint8Array, SseItem>;
+/**
+ * A comment or an ignored field is liveness only: it yields nothing. `maxEvent` is in bytes of data. With `stray`, a JSON value
+ * that breaks off the events is seen; the standard passes it over.
+ */
+export function sseReader(maxEvent: number, events?: undefined, stray?: StrayJson): Stage<Uint8Array, SseItem>;
 export function sseReader(maxEvent: number, events: KnownEvents): Stage<Uint8Array, SseItem | KnownFrame>;
-export function sseReader(maxEvent: number, events?: KnownEvents): Stage<Uint8Array, SseItem | KnownFrame> {
+export function sseReader(
+  maxEvent: number,
+  events?: KnownEvents,
+  stray?: StrayJson,
+): Stage<Uint8Array, SseItem | KnownFrame> {
   let items: (SseItem | KnownFrame)[] = [];
   /** The data line, or all of them when there are several. */
   let data: string | string[] | undefined;
@@ -73,6 +83,7 @@ export function sseReader(maxEvent: number, events?: KnownEvents): Stage<Uint8Ar
   };
 
   const addData = (bytes: Uint8Array, start: number, end: number): void => {
+    stray?.reset();
     // The joining line feed counts too: else a flood of empty lines would have no limit.
     size += end - start + (data === undefined && known === undefined ? 0 : 1);
     if (size > maxEvent) return die();
@@ -89,6 +100,15 @@ export function sseReader(maxEvent: number, events?: KnownEvents): Stage<Uint8Ar
     }
   };
 
+  const addStray = (values: StrayJson, text: string): void => {
+    const value = values.add(text);
+    if (values.size > maxEvent) return die();
+    if (value === undefined) return;
+    // The event before it was broken off.
+    dispatch(true);
+    items.push({ data: value, stray: true });
+  };
+
   const line = (bytes: Uint8Array, start: number, end: number): void => {
     if (dead) return;
     if (start === end) return dispatch(false);
@@ -103,7 +123,7 @@ export function sseReader(maxEvent: number, events?: KnownEvents): Stage<Uint8Ar
       if (value === end || bytes[value] !== BRACE) return;
       event = "error";
       addData(bytes, value, end);
-    }
+    } else if (stray !== undefined && bytes[start] !== COLON) addStray(stray, utf8Text(bytes, start, end));
   };
 
   /** Keeps nothing of what it hands on. */

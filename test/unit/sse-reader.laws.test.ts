@@ -3,10 +3,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sseReader, type SseItem } from "../../src/wire/sse-reader.ts";
 import { SSE_HEARTBEAT, sseFrame, sseNamedFrame, ssePreamble } from "../../src/wire/sse-writer.ts";
+import { strayJson } from "../../src/wire/stray-json.ts";
 import { splitBytes, toBytes } from "../support/provider-bytes/splits.ts";
 
-function framesOf(packets: readonly Uint8Array[], maxEvent = 1_000_000): SseItem[] {
-  const reader = sseReader(maxEvent);
+function framesOf(packets: readonly Uint8Array[], maxEvent = 1_000_000, stray = false): SseItem[] {
+  const reader = sseReader(maxEvent, undefined, stray ? strayJson() : undefined);
   return [...packets.flatMap((packet) => reader.feed(packet)), ...reader.end()];
 }
 
@@ -32,6 +33,8 @@ const wireText = fc
       "\u2028",
       "a",
       "[DONE]",
+      "{",
+      "}",
     ),
     { maxLength: 60 },
   )
@@ -43,14 +46,16 @@ test("R-PROV-2 any split of the same bytes gives the same frames", () => {
       wireText,
       fc.array(fc.nat({ max: 400 }), { maxLength: 12 }),
       fc.constantFrom(8, 30, 1_000_000),
-      (wire, cuts, limit) => {
+      fc.boolean(),
+      (wire, cuts, limit, stray) => {
         const bytes = toBytes(wire);
-        const frames = framesOf([bytes], limit);
-        expect(framesOf(splitBytes(bytes, cuts), limit)).toEqual(frames);
+        const frames = framesOf([bytes], limit, stray);
+        expect(framesOf(splitBytes(bytes, cuts), limit, stray)).toEqual(frames);
         expect(
           framesOf(
             Array.from(bytes, (byte) => Uint8Array.of(byte)),
             limit,
+            stray,
           ),
         ).toEqual(frames);
       },

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { jsonTemplate } from "../../src/wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../../src/wire/sse-reader.ts";
+import { strayJson } from "../../src/wire/stray-json.ts";
 import { splitBytes, toBytes } from "../support/provider-bytes/splits.ts";
 
 function framesOf(packets: readonly (string | Uint8Array)[], maxEvent = 10_000): SseItem[] {
@@ -190,4 +191,39 @@ test.each([
   ["e", true],
 ])("R-PROV-3 a body that starts with %s can be an event stream: %s", (character, expected) => {
   expect(startsLikeSse(character)).toBe(expected);
+});
+
+// B19
+describe("R-PROV-3 a JSON value that stands bare among the events", () => {
+  const read = (wire: string, maxEvent = 1000): SseItem[] => {
+    const reader = sseReader(maxEvent, undefined, strayJson());
+    return [...reader.feed(toBytes(wire)), ...reader.end()];
+  };
+  const stray = (data: string): SseItem => ({ data, stray: true });
+  test.each<[string, string, SseItem[]]>([
+    ["on one line, without an end", 'data: a\n\n{"error":{}}', [{ data: "a" }, stray('{"error":{}}\n')]],
+    [
+      "over many lines",
+      '{\n  "error": {\n    "id: x": "data: {"\n  }\n}\n',
+      [stray('{\n  "error": {\n    "id: x": "data: {"\n  }\n}\n')],
+    ],
+    ["a list", '[{"error":\n{}}]\n', [stray('[{"error":\n{}}]\n')]],
+    ["with a comment in it", '{"a":\n: ping\n1}\n', [stray('{"a":\n1}\n')]],
+    ["two", "{}\n{}\n", [stray("{}\n"), stray("{}\n")]],
+    [
+      "right after a data line, which it breaks off",
+      "data: a\n{}\ndata: b\n\n",
+      [{ data: "a", residue: true }, stray("{}\n"), { data: "b" }],
+    ],
+    ["unfinished", '{\n"error": {\n', []],
+    ["given up for an event", '{"error":\ndata: a\n\n1}\n', [{ data: "a" }]],
+    ["not begun by a bracket", 'foo: {}\n"error": {}\n}\ndata: a\n\n', [{ data: "a" }]],
+  ])("%s", (_name, wire, items) => expect(read(wire)).toEqual(items));
+
+  test("is passed over where nobody asks for it, as the standard says", () => {
+    expect(whole('data: a\n\n{"error":{}}\ndata: b\n\n')).toEqual([{ data: "a" }, { data: "b" }]);
+  });
+  test("is bounded", () => {
+    expect(read(`{\n${'"a":1,\n'.repeat(30)}`, 100)).toEqual([{ tooLarge: true }]);
+  });
 });
