@@ -38,6 +38,19 @@ export function textOf(message: Exclude<Message, { role: "tool" }>): string {
     .join("");
 }
 
+/** The tool whose call the result at `index` answers: ids may come again in later turns, so the nearest one before it. */
+export function toolNameAt(messages: readonly Message[], index: number): string | undefined {
+  const result = messages[index];
+  if (result?.role !== "tool") return undefined;
+  for (let before = index - 1; before >= 0; before--) {
+    const message = messages[before];
+    if (message?.role !== "assistant") continue;
+    const call = message.toolCalls?.find(({ toolCallId }) => toolCallId === result.toolCallId);
+    if (call !== undefined) return call.toolName;
+  }
+  return undefined;
+}
+
 /** A tool's output as the text a model reads. */
 export function outputText(output: unknown): string {
   return typeof output === "string" ? output : JSON.stringify(output);

@@ -12,6 +12,7 @@ import {
   outputText,
   partsOf,
   textOf,
+  toolNameAt,
   unsentImageUrls,
   unsentToolErrors,
   urlOf,
@@ -125,15 +126,9 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
   const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
   const { tools, toolChoice } = request;
   const messages = messagesOf(request);
-  // A result names the tool, not only the call.
-  const toolNames = new Map(
-    messages
-      .flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
-      .map(({ toolCallId, toolName }) => [toolCallId, toolName]),
-  );
   const body = {
     model: target.model,
-    messages: messages.map((message) => wireMessage(message, toolNames)),
+    messages: messages.map((message, index) => wireMessage(message, toolNameAt(messages, index))),
     stream: true,
     options: { num_predict: maxOutputTokens, temperature, top_p: topP, seed, stop },
     format: output === "json" ? "json" : typeof output === "object" ? output.schema : undefined,
@@ -165,12 +160,13 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
   };
 }
 
-function wireMessage(message: Message, toolNames: ReadonlyMap<string, string>): Record<string, unknown> {
+/** A result names the tool, not only the call. */
+function wireMessage(message: Message, toolName: string | undefined): Record<string, unknown> {
   if (message.role === "tool") {
     const { toolCallId, output } = message;
     return {
       role: "tool",
-      tool_name: toolNames.get(toolCallId),
+      tool_name: toolName,
       tool_call_id: toolCallId,
       content: outputText(output),
     };

@@ -130,6 +130,15 @@ describe("R-PROV-7 a conversation with every role, an image and tool results", (
     });
     expect(unsupported).toEqual(["messages.isError"]);
   });
+  test("ollama: a result names the tool of the nearest call before it, since ids may come again", () => {
+    const turn = (toolName: string): typeof conversation => [
+      { role: "assistant", toolCalls: [{ toolCallId: "call_0", toolName, input: {} }] },
+      { role: "tool", toolCallId: "call_0", output: "x" },
+    ];
+    expect(build("ollama", { messages: [...turn("f"), ...turn("g")] }).body).toMatchObject({
+      messages: [{}, { tool_name: "f" }, {}, { tool_name: "g" }],
+    });
+  });
   test("anthropic-messages: several system texts become one, and neighbours of one role one turn", () => {
     const { body } = build("anthropic-messages", {
       messages: [
