@@ -3,6 +3,7 @@ import type { AdapterId } from "../../schemas/config.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { bedrockConverse } from "./bedrock-converse.ts";
 import { demo } from "./demo.ts";
+import { gemini } from "./gemini.ts";
 import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";
 import { openAiResponses } from "./openai-responses.ts";
@@ -15,4 +16,5 @@ export const adapters: Record<AdapterId, Adapter> = {
   "anthropic-messages": anthropicMessages,
   ollama,
   "bedrock-converse": bedrockConverse,
+  gemini,
 };

@@ -33,6 +33,7 @@ test.each([
   ["openai-responses", false],
   ["anthropic-messages", true],
   ["ollama", true],
+  ["gemini", false],
   ["demo", false],
 ] as const)("R-PROV-10 %s goes on from a begun answer: %s", (adapter, continues) => {
   expect(adapters[adapter].continues(target({ adapter }))).toBe(continues);

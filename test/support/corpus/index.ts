@@ -2,6 +2,7 @@
 import { anthropicMessagesFormat } from "./anthropic-messages.ts";
 import { bedrockConverseFormat } from "./bedrock-converse.ts";
 import type { CorpusFormat, CorpusStream, Framing, StreamFormat } from "./corpus-stream.ts";
+import { geminiFormat } from "./gemini.ts";
 import { ollamaFormat } from "./ollama.ts";
 import { openAiChatFormat } from "./openai-chat.ts";
 import { openAiResponsesFormat } from "./openai-responses.ts";
@@ -12,6 +13,7 @@ export const corpusFormats: readonly CorpusFormat[] = [
   anthropicMessagesFormat,
   ollamaFormat,
   bedrockConverseFormat,
+  geminiFormat,
 ];
 
 export const corpus: readonly CorpusStream[] = corpusFormats.flatMap(({ streams }) => streams);

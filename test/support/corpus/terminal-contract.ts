@@ -14,6 +14,19 @@ export function ndjsonContractMetAt({ wire }: CorpusStream, met: (value: Record<
   return metAt(wire, met, (line) => line);
 }
 
+/** The same for one JSON array: byte offset of the closing bracket, if an element says so. */
+export function arrayContractMetAt({ wire }: CorpusStream, met: (value: Record<string, unknown>) => boolean): number {
+  if (typeof wire !== "string") return Number.POSITIVE_INFINITY;
+  for (let at = wire.indexOf("]"); at !== -1; at = wire.indexOf("]", at + 1)) {
+    const value: unknown = parseJson(wire.slice(0, at + 1))?.value;
+    if (!Array.isArray(value)) continue;
+    return value.some((element) => isRecord(element) && met(element))
+      ? toBytes(wire.slice(0, at + 1)).length
+      : Number.POSITIVE_INFINITY;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
 function metAt(
   wire: CorpusStream["wire"],
   met: (value: Record<string, unknown>) => boolean,

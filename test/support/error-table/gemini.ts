@@ -26,7 +26,7 @@ const spentText = "You exceeded your current quota, please check your plan and b
 
 export const geminiErrors: ErrorTable = {
   title: "Gemini",
-  format: "openai-chat",
+  format: "gemini",
   rows: [
     [
       "a wrong key",

@@ -1,0 +1,122 @@
+// Builds a Gemini streamGenerateContent request. Reads no secret but the key it is given.
+import type { Target } from "../../schemas/config.ts";
+import type { Message, StartRequest } from "../../schemas/run.ts";
+import { headersOf, messagesOf, partsOf, textOf, toolNameAt, unsentImages, urlOf, type Part } from "./conversation.ts";
+import type { AdapterRequest } from "./provider.ts";
+
+export function geminiRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
+  const messages = messagesOf(request);
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { tools, toolChoice } = request;
+  const system = messages.filter(({ role }) => role === "system");
+  const body = {
+    ...(system.length > 0 && { systemInstruction: { parts: system.flatMap(textParts) } }),
+    contents: contentsOf(messages, target.model ?? ""),
+    generationConfig: {
+      maxOutputTokens,
+      temperature,
+      topP,
+      seed,
+      stopSequences: stop,
+      responseMimeType: output === undefined || output === "text" ? undefined : "application/json",
+      responseJsonSchema: typeof output === "object" ? output.schema : undefined,
+    },
+    ...(tools !== undefined &&
+      tools.length > 0 && {
+        tools: [
+          {
+            functionDeclarations: tools.map(({ name, description, parameters }) => ({
+              name,
+              description,
+              parametersJsonSchema: parameters,
+            })),
+          },
+        ],
+        toolConfig: toolChoice === undefined ? undefined : { functionCallingConfig: callingConfig(toolChoice) },
+      }),
+  };
+  return {
+    url: urlOf(target.baseUrl, pathOf(target.model ?? ""), { alt: "sse", ...target.query }),
+    headers: headersOf(
+      {
+        "content-type": "application/json",
+        accept: (target.query?.["alt"] ?? "sse") === "sse" ? "text/event-stream" : "application/json",
+        ...(key !== undefined && { "x-goog-api-key": key }),
+      },
+      target.headers,
+    ),
+    body: JSON.stringify(body),
+    unsupported: unsentImages(messages, ["system"]),
+  };
+}
+
+/** Models up to Gemini 3.1 go on from a begun answer; later ones refuse a conversation that ends in one. */
+export const continuesAnswers = ({ model }: Target): boolean =>
+  /^(models\/)?gemini-([12]\.|3-|3\.1-)/.test(model ?? "");
+
+/** A model may be named with its collection: `models/NAME`, `tunedModels/NAME`. */
+function pathOf(model: string): string {
+  const name = model.includes("/") ? model : `models/${model}`;
+  return `/v1beta/${name.split("/").map(encodeURIComponent).join("/")}:streamGenerateContent`;
+}
+
+type WirePart = Record<string, unknown>;
+interface Content {
+  role: "user" | "model";
+  parts: WirePart[];
+}
+
+/**
+ * Neighbours of one role become one turn: the results of parallel calls must stand together, as the calls do. Results and
+ * the user's own words stay apart, since a turn of results holds one per call.
+ */
+function contentsOf(messages: readonly Message[], model: string): Content[] {
+  const contents: Content[] = [];
+  let last: Message["role"] | undefined;
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "system") continue;
+    const parts = message.role === "tool" ? [resultPart(message, toolNameAt(messages, index))] : turn(message, model);
+    if (parts.length === 0) continue;
+    if (message.role === last) contents.at(-1)?.parts.push(...parts);
+    else contents.push({ role: message.role === "assistant" ? "model" : "user", parts });
+    last = message.role;
+  }
+  return contents;
+}
+
+function turn(message: Exclude<Message, { role: "tool" }>, model: string): WirePart[] {
+  const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
+  return [
+    ...partsOf(message).map(wirePart),
+    ...calls.map(({ toolCallId, toolName, input }) => ({
+      functionCall: { id: toolCallId, name: toolName, args: input },
+      ...(checksSignatures(model) && { thoughtSignature: UNSIGNED }),
+    })),
+  ];
+}
+
+/** The documented signature of a call whose own is not at hand; from Gemini 3 on a call without any is refused. */
+const UNSIGNED = "skip_thought_signature_validator";
+
+const checksSignatures = (model: string): boolean => !/^(models\/)?(gemma|gemini-[12]\b)/.test(model);
+
+function resultPart(message: Extract<Message, { role: "tool" }>, toolName: string | undefined): WirePart {
+  const { toolCallId, output, isError } = message;
+  const response = isError === true ? { error: output } : { output };
+  return { functionResponse: { id: toolCallId, name: toolName ?? toolCallId, response } };
+}
+
+const textParts = (message: Message): WirePart[] => (message.role === "tool" ? [] : [{ text: textOf(message) }]);
+
+function wirePart(part: Part): WirePart {
+  if (part.type === "text") return { text: part.text };
+  const { url, data, mediaType } = part;
+  return url === undefined
+    ? { inlineData: { mimeType: mediaType, data } }
+    : { fileData: { fileUri: url, ...(mediaType !== undefined && { mimeType: mediaType }) } };
+}
+
+function callingConfig(toolChoice: NonNullable<StartRequest["toolChoice"]>): Record<string, unknown> {
+  if (typeof toolChoice === "object") return { mode: "ANY", allowedFunctionNames: [toolChoice.name] };
+  return { mode: { auto: "AUTO", none: "NONE", required: "ANY" }[toolChoice] };
+}
