@@ -108,9 +108,9 @@ async function view(name: string): Promise<RunStateView | undefined> {
 }
 
 describe("recovery", () => {
-  for (const policy of ["fail", "retract"] as const) {
+  for (const policy of ["fail", "retract", "continue"] as const) {
     it(
-      `R-DUR-5 R-DUR-6 R-DUR-7 survives the object's death at every await, with onMidStreamFailure ${policy}`,
+      `R-DUR-5 R-DUR-6 R-DUR-7 R-CONT-1 R-CONT-2 survives the object's death at every await, with onMidStreamFailure ${policy}`,
       { timeout: 120_000 },
       async () => {
         const text = inject("quickText");
