@@ -174,8 +174,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
 
   /** Failures and further requests are told at once: other runs are about to make the same choice. */
   function tell(entry: TargetReport): void {
-    const scope = row.plan.chain.find(({ id }) => id === entry.targetId)?.scope ?? "";
-    news.push({ report: entry, scope, breaker: row.plan.breaker });
+    const planned = row.plan.chain.find(({ id }) => id === entry.targetId);
+    // The embedded target fails on purpose: there is nothing to learn from it.
+    if (planned === undefined || planned.adapter === "demo") return;
+    news.push({ report: entry, scope: planned.scope, breaker: row.plan.breaker });
     if (entry.result === "answered") return;
     const told = news;
     news = [];

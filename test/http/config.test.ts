@@ -32,19 +32,22 @@ test("R-CONF-2 without any key the route default streams from the demo target", 
   expect(events.at(-1)?.payload["usage"]).toMatchObject({ inputTokens: expect.any(Number) });
 });
 
-test("R-CONF-2 demo-fallback shows a fallback that shows nothing of the failed target", async () => {
-  const events = eventsOf(await (await stream("demo-fallback")).text());
-  const attempts = events
-    .filter(({ type }) => type === "attempt")
-    .map(({ payload }) => [payload["targetId"], payload["phase"]]);
-  expect(attempts).toEqual([
-    ["demo-busy", "started"],
-    ["demo-busy", "failed"],
-    ["demo", "started"],
-    ["demo", "committed"],
-  ]);
-  expect(events.at(-1)?.payload).toMatchObject({ outcome: "completed", provenance: { fallbackOccurred: true } });
-});
+test.each(["once", "again"])(
+  "R-CONF-2 R-BREAK-3 demo-fallback, %s, shows a fallback that shows nothing of the failed target",
+  async () => {
+    const events = eventsOf(await (await stream("demo-fallback")).text());
+    const attempts = events
+      .filter(({ type }) => type === "attempt")
+      .map(({ payload }) => [payload["targetId"], payload["phase"]]);
+    expect(attempts).toEqual([
+      ["demo-busy", "started"],
+      ["demo-busy", "failed"],
+      ["demo", "started"],
+      ["demo", "committed"],
+    ]);
+    expect(events.at(-1)?.payload).toMatchObject({ outcome: "completed", provenance: { fallbackOccurred: true } });
+  },
+);
 
 test("R-CONF-2 demo-cut shows a cut after content", async () => {
   const events = eventsOf(await (await stream("demo-cut")).text());

@@ -21,6 +21,7 @@ const withTarget = (fields: object) => ({
     { ...remote, ...fields },
   ],
 });
+const withFast = (fast: unknown) => ({ ...valid, routes: { ...valid.routes, fast } });
 const withLimits = (limits: unknown) => ({ ...valid, limits });
 
 describe("what is wrong", () => {
@@ -80,6 +81,18 @@ describe("what is wrong", () => {
     ["/routes/default/1", { ...valid, routes: { default: ["demo", "nobody"] } }],
     ["/routes/default/1", { ...valid, routes: { default: ["demo", "demo"] } }],
     ["/routes/a b", { ...valid, routes: { ...valid.routes, "a b": ["demo"] } }],
+    ["/routes/fast/targets/0", withFast({ targets: ["nobody", "demo"] })],
+    ["/routes/fast/hedge", withFast({ targets: ["demo"], hedge: {} })],
+    ["/routes/fast/hedge/afterMs", withFast({ targets: ["demo", "main"], hedge: { afterMs: 0 } })],
+    ["/routes/fast/hedge/budgetPercent", withFast({ targets: ["demo", "main"], hedge: { budgetPercent: 101 } })],
+    ["/routes/fast/hedge/budget", withFast({ targets: ["demo", "main"], hedge: { budget: 5 } })],
+    ["/targets/1/retries", withTarget({ retries: 6 })],
+    ["/targets/1/retries", withTarget({ retries: -1 })],
+    ["/breaker/failures", { ...valid, breaker: { failures: 1.5 } }],
+    ["/breaker/coolDownMs", { ...valid, breaker: { coolDownMs: 99 } }],
+    ["/breaker/cooldown", { ...valid, breaker: { cooldown: 5000 } }],
+    ["/breaker", { ...valid, breaker: [] }],
+    ["/limits/retryBudgetMs", withLimits({ retryBudgetMs: -1 })],
     ["/limits", withLimits([])],
     ["/limits/heartbeat", withLimits({ heartbeat: 5 })],
     ["/limits/heartbeatMs", withLimits({ heartbeatMs: 99 })],
