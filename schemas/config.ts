@@ -14,6 +14,7 @@ export const adapterIdSchema = v.picklist([
   "anthropic-messages",
   "ollama",
   "bedrock-converse",
+  "cohere",
   "gemini",
 ]);
 export type AdapterId = v.InferOutput<typeof adapterIdSchema>;

@@ -12,7 +12,11 @@ export const withPrefill = (request: StartRequest, text: string): StartRequest =
   messages: [...messagesOf(request), { role: "assistant", content: text }],
 });
 
-export type Part = { type: "text"; text: string } | { type: "image"; url?: string; data?: string; mediaType?: string };
+type ImagePart = { type: "image"; url?: string; data?: string; mediaType?: string };
+export type Part = { type: "text"; text: string } | ImagePart;
+
+/** An image as an address, for formats that take both in one field. */
+export const imageAddress = ({ url, data, mediaType }: ImagePart): string => url ?? `data:${mediaType};base64,${data}`;
 
 /** Content as parts; a plain string is one text part. */
 export function partsOf(message: Exclude<Message, { role: "tool" }>): Part[] {

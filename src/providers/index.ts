@@ -2,6 +2,7 @@
 import type { AdapterId } from "../../schemas/config.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { bedrockConverse } from "./bedrock-converse.ts";
+import { cohere } from "./cohere.ts";
 import { demo } from "./demo.ts";
 import { gemini } from "./gemini.ts";
 import { ollama } from "./ollama.ts";
@@ -16,5 +17,6 @@ export const adapters: Record<AdapterId, Adapter> = {
   "anthropic-messages": anthropicMessages,
   ollama,
   "bedrock-converse": bedrockConverse,
+  cohere,
   gemini,
 };

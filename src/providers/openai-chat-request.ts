@@ -3,6 +3,7 @@ import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import {
   headersOf,
+  imageAddress,
   messagesOf,
   outputText,
   partsOf,
@@ -156,6 +157,6 @@ function wireContent(message: Exclude<Message, { role: "tool" }>): unknown {
   return partsOf(message).map((part) =>
     part.type === "text"
       ? { type: "text", text: part.text }
-      : { type: "image_url", image_url: { url: part.url ?? `data:${part.mediaType};base64,${part.data}` } },
+      : { type: "image_url", image_url: { url: imageAddress(part) } },
   );
 }

@@ -1,6 +1,7 @@
 // All formats and streams of the corpus.
 import { anthropicMessagesFormat } from "./anthropic-messages.ts";
 import { bedrockConverseFormat } from "./bedrock-converse.ts";
+import { cohereFormat } from "./cohere.ts";
 import type { CorpusFormat, CorpusStream, Framing, StreamFormat } from "./corpus-stream.ts";
 import { geminiFormat } from "./gemini.ts";
 import { ollamaFormat } from "./ollama.ts";
@@ -13,6 +14,7 @@ export const corpusFormats: readonly CorpusFormat[] = [
   anthropicMessagesFormat,
   ollamaFormat,
   bedrockConverseFormat,
+  cohereFormat,
   geminiFormat,
 ];
 

@@ -17,7 +17,7 @@ const said = (message: string) => ({ id: "x", message });
 
 export const cohereErrors: ErrorTable = {
   title: "Cohere",
-  format: "openai-chat",
+  format: "cohere",
   rows: [
     ["a wrong key", 401, said("invalid api token"), auth],
     ["no key", 401, said("no api key supplied"), auth],
@@ -44,6 +44,19 @@ export const cohereErrors: ErrorTable = {
     ["a failure of its own", 500, said("internal server error"), serverError],
     ["a feature it lacks", 501, said("not implemented"), unknown],
     ["busy", 503, said("scripted"), overloaded],
+    ["an error in the stream's end", "stream", { type: "message-end", delta: { finish_reason: "ERROR" } }, serverError],
+    [
+      "a generation that took too long",
+      "stream",
+      { type: "message-end", delta: { finish_reason: "TIMEOUT" } },
+      serverError,
+    ],
+    [
+      "a long prompt, in the stream's end",
+      "stream",
+      { type: "message-end", delta: { finish_reason: "ERROR", error: "too many tokens: 9 > 8" } },
+      tooLong,
+    ],
     ["a gateway's timeout", 504, said("scripted"), serverError],
   ],
 };
