@@ -1,9 +1,10 @@
 // npm `@copilotkit/aimock` speaks the providers' formats by somebody else's reading of them. It is told what to say, and how to
 // fail; our adapters must hear just that, and it must read our requests as they were meant.
-import { LLMock } from "@copilotkit/aimock";
+import { LLMock, type ChatCompletionRequest } from "@copilotkit/aimock";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AdapterId } from "../../../schemas/config.ts";
 import type { StartRequest } from "../../../schemas/run.ts";
+import { parseJson } from "../../../src/wire/json.ts";
 import { ask } from "./ask.ts";
 
 interface Served {
@@ -11,7 +12,9 @@ interface Served {
   /** What the format's paths start with. */
   readonly base: string;
   /** What the format has no word for, or aimock's writer of it leaves out. */
-  readonly lacks: ReadonlySet<"model" | "reasoning" | "call ids" | "stop reasons" | "usage">;
+  readonly lacks: ReadonlySet<"model" | "reasoning" | "call ids" | "stop reasons" | "usage" | "parameters">;
+  /** How the format wraps what a tool answered, where it takes no plain text. */
+  readonly wrap?: (output: unknown) => unknown;
 }
 
 const served: readonly Served[] = [
@@ -47,7 +50,7 @@ const refusals: readonly (readonly [string, number, string, string, string])[] =
 
 let mock: LLMock;
 /** The last request, as aimock read it. */
-let heard: unknown;
+let heard: ChatCompletionRequest | undefined;
 
 beforeAll(async () => {
   mock = new LLMock({ port: 0 });
@@ -89,7 +92,7 @@ beforeAll(async () => {
 });
 afterAll(() => mock.stop());
 
-describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
+describe.each(served)("$adapter from aimock", ({ adapter, base, lacks, wrap = (output) => output }) => {
   const asked = (request: string | Omit<StartRequest, "schemaVersion" | "task">) =>
     ask(
       { id: "t", adapter, baseUrl: `${mock.url}${base}`, model: "test-model" },
@@ -106,7 +109,7 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
   test("R-PROV-5 text, usage and the model's name", async () => {
     const { text, usage: counted, models, verdicts } = await asked("text");
     expect(text).toBe(said);
-    expect(verdicts).toEqual(complete("stop"));
+    expect(verdicts).toMatchObject(complete("stop"));
     expect(models).toEqual(lacks.has("model") ? [] : ["test-model"]);
     expect(counted).toMatchObject(lacks.has("usage") ? {} : { inputTokens: 31, outputTokens: 17 });
   });
@@ -115,13 +118,13 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
     const { text, reasoning, verdicts } = await asked("reasoning");
     expect(text).toBe("Yes.");
     expect(reasoning).toBe(lacks.has("reasoning") ? "" : "Hm, 世界");
-    expect(verdicts).toEqual(complete("stop"));
+    expect(verdicts).toMatchObject(complete("stop"));
   });
 
   test("R-PROV-5 an answer at its length limit", async () => {
     const { text, verdicts } = await asked("length");
     expect(text).toBe("cut");
-    expect(verdicts).toEqual(complete(lacks.has("stop reasons") ? "stop" : "length"));
+    expect(verdicts).toMatchObject(complete(lacks.has("stop reasons") ? "stop" : "length"));
   });
 
   test.each([
@@ -133,7 +136,7 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
     expect(reading.text).toBe(expected);
     expect(reading.calls).toEqual(calls.map(callOf));
     expect(new Set(reading.calls.map(({ toolCallId }) => toolCallId)).size).toBe(calls.length);
-    expect(reading.verdicts).toEqual(complete("tool_calls"));
+    expect(reading.verdicts).toMatchObject(complete("tool_calls"));
   });
 
   test("R-PROV-7 a conversation with tools is understood as it was meant", async () => {
@@ -160,37 +163,31 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
       generation: { temperature: 0.5, maxOutputTokens: 77 },
     });
     expect(text).toBe("I understand.");
-    expect(verdicts).toEqual(complete("stop"));
-    const call = (id: string, name: string, text: string) => ({
-      id: idOf({ id }),
-      type: "function",
-      function: { name, arguments: text },
+    expect(verdicts).toMatchObject(complete("stop"));
+    const call = (id: string, name: string, input: unknown) => ({ call: idOf({ id }), name, input });
+    const answered = (id: string, output: unknown) => ({
+      result: lacks.has("call ids") ? undefined : id,
+      output: wrap(output),
     });
-    const result = (id: string, content: string) => ({
-      role: "tool",
-      content,
-      ...(!lacks.has("call ids") && { tool_call_id: id }),
+    expect(flat(heard?.messages ?? [])).toEqual([
+      { role: "system", text: "Be brief." },
+      { role: "user", text: "What is this?" },
+      { role: "assistant", text: "Let me look." },
+      call("c1", "look", { at: "北京" }),
+      call("c2", "name", {}),
+      answered("c1", { seen: ["cat"] }),
+      answered("c2", "no name"),
+    ]);
+    const tool = (name: string, description: string) => ({
+      type: "function",
+      function: { name, description, ...(!lacks.has("parameters") && { parameters }) },
     });
     expect(heard).toMatchObject({
       model: "test-model",
       stream: true,
       temperature: 0.5,
       max_tokens: 77,
-      messages: [
-        { role: "system", content: "Be brief." },
-        { role: "user", content: "What is this?" },
-        {
-          role: "assistant",
-          content: "Let me look.",
-          tool_calls: [call("c1", "look", '{"at":"北京"}'), call("c2", "name", "{}")],
-        },
-        result("c1", '{"seen":["cat"]}'),
-        result("c2", "no name"),
-      ],
-      tools: [
-        { type: "function", function: { name: "look", description: "Looks.", parameters } },
-        { type: "function", function: { name: "name", description: "Names.", parameters } },
-      ],
+      tools: [tool("look", "Looks."), tool("name", "Names.")],
     });
   });
 
@@ -226,3 +223,18 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks }) => {
     expect(reading.verdicts).toMatchObject([verdict]);
   });
 });
+
+/** What was said, called and answered, in order, whatever messages it came in. */
+function flat(messages: ChatCompletionRequest["messages"]): unknown[] {
+  return messages.flatMap(({ role, content, tool_calls = [], tool_call_id: result }): unknown[] => {
+    const text = typeof content === "string" ? content : "";
+    if (role === "tool") return [{ result, output: parseJson(text)?.value ?? text }];
+    const said = text === "" ? [] : [{ role, text }];
+    const called = tool_calls.map(({ id, function: named }) => ({
+      call: id,
+      name: named.name,
+      input: parseJson(named.arguments)?.value,
+    }));
+    return [...said, ...called];
+  });
+}

@@ -60,8 +60,10 @@ export function compareWithOracle(format: CorpusFormat, contentType: string, pat
 
     for (const stream of format.streams) {
       test(`R-PROV-1 R-PROV-2 R-PROV-5 ${stream.name}`, async () => {
+        provider.reset();
         provider.on(path, streamScript(contentType, [oracle.opening ?? "", stream.wire]));
         const theirs = pick(await oracle.read(provider.origin), oracle.compares);
+        expect(provider.calls(path), "the SDK asked here, and once").toHaveLength(1);
         const ours = pick(ourReading(stream), oracle.compares);
         const listed = oracle.disagreements[stream.name];
         const said = `${listed?.because ?? "not listed"}; the SDK reads ${JSON.stringify(theirs)}`;
