@@ -19,6 +19,7 @@ interface Served {
 
 const served: readonly Served[] = [
   { adapter: "openai-chat", base: "/v1", lacks: new Set() },
+  { adapter: "openai-responses", base: "/v1", lacks: new Set() },
   { adapter: "anthropic-messages", base: "", lacks: new Set() },
   { adapter: "ollama", base: "", lacks: new Set(["reasoning", "call ids", "stop reasons", "usage"]) },
   { adapter: "bedrock-converse", base: "", lacks: new Set(["model"]) },
