@@ -21,6 +21,7 @@ const served: readonly Served[] = [
   { adapter: "openai-chat", base: "/v1", lacks: new Set() },
   { adapter: "openai-responses", base: "/v1", lacks: new Set() },
   { adapter: "anthropic-messages", base: "", lacks: new Set() },
+  { adapter: "gemini", base: "", lacks: new Set(["model", "parameters"]), wrap: (output) => ({ output }) },
   { adapter: "ollama", base: "", lacks: new Set(["reasoning", "call ids", "stop reasons", "usage"]) },
   { adapter: "bedrock-converse", base: "", lacks: new Set(["model"]) },
 ];
