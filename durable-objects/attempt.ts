@@ -110,6 +110,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
         redirect: "manual",
         signal: abort.signal,
       }));
+    if ("failureClass" in response) return fail(response);
     if (ended) return response.body?.cancel();
     clock.headers();
     if (response.body !== null) body = bodyReader(response.body);

@@ -16,6 +16,7 @@ export const adapterIdSchema = v.picklist([
   "bedrock-converse",
   "cohere",
   "gemini",
+  "workers-ai",
 ]);
 export type AdapterId = v.InferOutput<typeof adapterIdSchema>;
 

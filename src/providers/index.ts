@@ -9,6 +9,7 @@ import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";
 import { openAiResponses } from "./openai-responses.ts";
 import type { Adapter } from "./provider.ts";
+import { workersAi } from "./workers-ai.ts";
 
 export const adapters: Record<AdapterId, Adapter> = {
   demo,
@@ -19,4 +20,5 @@ export const adapters: Record<AdapterId, Adapter> = {
   "bedrock-converse": bedrockConverse,
   cohere,
   gemini,
+  "workers-ai": workersAi,
 };

@@ -12,11 +12,30 @@ import {
   unsentToolErrors,
   urlOf,
 } from "./conversation.ts";
-import { continuationOf, presetOf, type Preset } from "./openai-presets.ts";
+import { continuationOf, presetOf, type ChatFormat, type Continuation, type Preset } from "./openai-presets.ts";
 import type { AdapterRequest } from "./provider.ts";
 
 export function openAiChatRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const preset = presetOf(target);
+  const { fields, unsupported } = chatFields(request, preset, continuationOf(target));
+  return {
+    url: chatUrl(target, preset),
+    headers: headersOf(
+      { "content-type": "application/json", accept: "text/event-stream", ...keyHeader(preset, key) },
+      target.headers,
+    ),
+    body: JSON.stringify({ model: target.model, ...fields }),
+    unsupported,
+  };
+}
+
+interface Fields {
+  fields: Record<string, unknown>;
+  unsupported: string[];
+}
+
+/** The body but for the model's name. `continuation`: how this target goes on from a begun answer. */
+export function chatFields(request: StartRequest, preset: ChatFormat, continuation: Continuation): Fields {
   const { maxOutputTokens, temperature, topP, seed, stop } = request.generation ?? {};
   const messages = messagesOf(request);
   const output = responseFormat(request, preset);
@@ -24,12 +43,10 @@ export function openAiChatRequest(request: StartRequest, target: Target, key: st
   const idOf = toolIds(messages, preset);
   const last = messages.at(-1);
   const begun = last?.role === "assistant" && (last.toolCalls ?? []).length === 0 && textOf(last) !== "";
-  const continuation = begun ? continuationOf(target) : "none";
-  const body = {
-    model: target.model,
+  const fields = {
     messages: messages.map((message) => ({
       ...wireMessage(message, preset, idOf),
-      ...(message === last && continuation === "prefix" && { prefix: true }),
+      ...(begun && message === last && continuation === "prefix" && { prefix: true }),
     })),
     stream: true,
     stream_options: preset.streamOptions ? { include_usage: true } : undefined,
@@ -40,15 +57,11 @@ export function openAiChatRequest(request: StartRequest, target: Target, key: st
     stop: preset.stop ? stop : undefined,
     ...output.fields,
     ...tools.fields,
-    ...(continuation === "continue_final_message" && { continue_final_message: true, add_generation_prompt: false }),
+    ...(begun &&
+      continuation === "continue_final_message" && { continue_final_message: true, add_generation_prompt: false }),
   };
   return {
-    url: chatUrl(target, preset),
-    headers: headersOf(
-      { "content-type": "application/json", accept: "text/event-stream", ...keyHeader(preset, key) },
-      target.headers,
-    ),
-    body: JSON.stringify(body),
+    fields,
     unsupported: [
       ...(seed !== undefined && preset.seed === undefined ? ["generation.seed"] : []),
       ...(stop !== undefined && !preset.stop ? ["generation.stop"] : []),
@@ -74,14 +87,9 @@ function keyHeader({ keyHeader: name }: Preset, key: string | undefined): Record
   return { [name]: name === "api-key" ? key : `Bearer ${key}` };
 }
 
-interface Fields {
-  fields: Record<string, unknown>;
-  unsupported: string[];
-}
-
 const nothing: Fields = { fields: {}, unsupported: [] };
 
-function toolFields({ tools, toolChoice }: StartRequest, preset: Preset): Fields {
+function toolFields({ tools, toolChoice }: StartRequest, preset: ChatFormat): Fields {
   if (tools === undefined || tools.length === 0) return nothing;
   if (!preset.tools) return { fields: {}, unsupported: ["tools"] };
   const named = typeof toolChoice === "object";
@@ -102,23 +110,22 @@ function toolFields({ tools, toolChoice }: StartRequest, preset: Preset): Fields
   };
 }
 
-function responseFormat({ generation }: StartRequest, preset: Preset): Fields {
+function responseFormat({ generation }: StartRequest, preset: ChatFormat): Fields {
   const output = generation?.output;
   if (output === undefined || output === "text") return nothing;
-  if (!(output === "json" ? preset.jsonObject : preset.jsonSchema)) {
+  if (output === "json" ? !preset.jsonObject : preset.jsonSchema === "none") {
     return { fields: {}, unsupported: ["generation.output"] };
   }
-  const format =
-    output === "json"
-      ? { type: "json_object" }
-      : { type: "json_schema", json_schema: { name: "output", schema: output.schema } };
-  return { fields: { response_format: format }, unsupported: [] };
+  if (output === "json") return { fields: { response_format: { type: "json_object" } }, unsupported: [] };
+  const { schema } = output;
+  const json_schema = preset.jsonSchema === "bare" ? schema : { name: "output", schema };
+  return { fields: { response_format: { type: "json_schema", json_schema } }, unsupported: [] };
 }
 
 type IdOf = (toolCallId: string) => string;
 
 /** Ids as the server will have them. Those it would refuse are numbered in order of appearance, so that a longer conversation gives the same. */
-function toolIds(messages: readonly Message[], { toolIds: rule }: Preset): IdOf {
+function toolIds(messages: readonly Message[], { toolIds: rule }: ChatFormat): IdOf {
   if (rule === "any") return (id) => id;
   const ids = messages.flatMap((message) => {
     if (message.role === "tool") return [message.toolCallId];
@@ -132,7 +139,7 @@ function toolIds(messages: readonly Message[], { toolIds: rule }: Preset): IdOf 
   return (id) => renamed.get(id) ?? id;
 }
 
-function wireMessage(message: Message, preset: Preset, idOf: IdOf): Record<string, unknown> {
+function wireMessage(message: Message, preset: ChatFormat, idOf: IdOf): Record<string, unknown> {
   if (message.role === "tool") {
     return { role: "tool", tool_call_id: idOf(message.toolCallId), content: outputText(message.output) };
   }
@@ -147,7 +154,7 @@ function wireMessage(message: Message, preset: Preset, idOf: IdOf): Record<strin
   const text = textOf(message);
   return {
     role: "assistant",
-    content: text === "" ? null : text,
+    content: text === "" ? preset.noText : text,
     ...(calls !== undefined && { tool_calls: calls }),
   };
 }

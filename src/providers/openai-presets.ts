@@ -4,13 +4,8 @@ import type { HostedPresetId, PresetId, Target } from "../../schemas/config.ts";
 /** `plain`: as any message. `prefix`: marked on the message. `continue_final_message`: said beside the messages. */
 export type Continuation = "none" | "plain" | "prefix" | "continue_final_message";
 
-export interface Preset {
-  /** Undefined where every user has another. */
-  baseUrl?: string;
-  /** The header that carries the key. `authorization` and `cf-aig-authorization` say `Bearer` before it. */
-  keyHeader: "authorization" | "api-key" | "cf-aig-authorization";
-  /** The path where the base URL is a host alone: `{model}` stands for the target's model. */
-  rootPath?: { path: string; query: Record<string, string> };
+/** How a server will have the body. */
+export interface ChatFormat {
   /** Whether usage must be asked for, and may be. */
   streamOptions: boolean;
   maxTokens: "max_tokens" | "max_completion_tokens";
@@ -24,7 +19,19 @@ export interface Preset {
   toolIds: "any" | "nine alphanumerics";
   images: boolean;
   jsonObject: boolean;
-  jsonSchema: boolean;
+  /** `named`: within an object that names it. */
+  jsonSchema: "named" | "bare" | "none";
+  /** The content of an assistant's message that has none. */
+  noText: null | "";
+}
+
+export interface Preset extends ChatFormat {
+  /** Undefined where every user has another. */
+  baseUrl?: string;
+  /** The header that carries the key. `authorization` and `cf-aig-authorization` say `Bearer` before it. */
+  keyHeader: "authorization" | "api-key" | "cf-aig-authorization";
+  /** The path where the base URL is a host alone: `{model}` stands for the target's model. */
+  rootPath?: { path: string; query: Record<string, string> };
   /** How a conversation that ends in an assistant's message is continued rather than answered. */
   continuation: Continuation;
   /** Continuation works only where the base URL ends in this. */
@@ -44,7 +51,8 @@ const unnamed: Preset = {
   toolIds: "any",
   images: true,
   jsonObject: true,
-  jsonSchema: true,
+  jsonSchema: "named",
+  noText: null,
   continuation: "plain",
 };
 
@@ -63,7 +71,7 @@ const hosted: Record<HostedPresetId, Preset & { baseUrl: string }> = {
     ...unseeded,
     baseUrl: "https://api.deepseek.com",
     images: false,
-    jsonSchema: false,
+    jsonSchema: "none",
     continuation: "prefix",
     continuationPath: "/beta",
   },
@@ -113,6 +121,15 @@ const presets: Record<PresetId, Preset> = {
   "lm-studio": { ...unnamed, namedTool: false, jsonObject: false },
   // The key is the gateway's own; the providers' keys are kept in the gateway. What is behind it may be any model.
   "cloudflare-ai-gateway": { ...unnamed, keyHeader: "cf-aig-authorization", continuation: "none" },
+};
+
+/** Workers AI's own API: usage unasked, schemas as they are, and no null for a text. */
+export const workersAiFormat: ChatFormat = {
+  ...unnamed,
+  streamOptions: false,
+  stop: false,
+  jsonSchema: "bare",
+  noText: "",
 };
 
 /** The preset a target names, or the one whose host it uses. */

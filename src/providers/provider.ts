@@ -39,13 +39,13 @@ export interface Adapter {
   starts(character: string): boolean;
   /** Whether this target goes on from a trailing assistant message, rather than answering or refusing it. */
   continues(target: Target): boolean;
-  /** For a target inside the Worker: answers instead of `fetch`; `undefined` for one that is to be fetched after all. */
+  /** For a target inside the Worker: answers instead of `fetch`, or says why it cannot; `undefined` for one that is to be fetched after all. */
   respond?(
     request: AdapterRequest,
     target: Target,
     signal: AbortSignal,
     bindings: Bindings,
-  ): Response | Promise<Response> | undefined;
+  ): Response | Promise<Response> | Failure | undefined;
 }
 
 export interface ReaderLimits {

@@ -31,8 +31,8 @@ function* semanticIssues({ targets, routes, limits }: Config): Generator<Validat
       yield issue(`${at}/preset`, "is only for the adapter openai-chat", "not");
     }
     if (target.adapter === "demo") continue;
-    if (target.baseUrl === undefined && !v.is(hostedPresetIdSchema, target.preset))
-      yield issue(`${at}/baseUrl`, "is missing", "required");
+    const ownAddress = target.adapter === "workers-ai" || v.is(hostedPresetIdSchema, target.preset);
+    if (target.baseUrl === undefined && !ownAddress) yield issue(`${at}/baseUrl`, "is missing", "required");
     if (target.model === undefined) yield issue(`${at}/model`, "is missing", "required");
   }
   if (!Object.hasOwn(routes, "default")) yield issue("/routes/default", "is missing", "required");

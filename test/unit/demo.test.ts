@@ -14,7 +14,7 @@ async function respond(
   const target = targetOf(model);
   const built = demo.request({ schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" }, target, undefined);
   const response = await demo.respond?.(built, target, signal, {});
-  if (response === undefined) throw new Error("the demo target does not answer");
+  if (!(response instanceof Response)) throw new Error("the demo target does not answer");
   return response;
 }
 

@@ -34,6 +34,7 @@ test.each([
   ["anthropic-messages", true],
   ["ollama", true],
   ["gemini", false],
+  ["workers-ai", false],
   ["demo", false],
 ] as const)("R-PROV-10 %s goes on from a begun answer: %s", (adapter, continues) => {
   expect(adapters[adapter].continues(target({ adapter }))).toBe(continues);

@@ -150,6 +150,12 @@ describe("what is left out", () => {
     (preset) => expect(pathsOf(withTarget({ baseUrl: undefined, preset }))).toEqual([]),
   );
 
+  test("R-CONF-1 R-PROV-16 workers-ai needs no address, but a model", () => {
+    const edge = { adapter: "workers-ai", baseUrl: undefined };
+    expect(pathsOf(withTarget(edge))).toEqual([]);
+    expect(pathsOf(withTarget({ ...edge, model: undefined }))).toEqual(["/targets/1/model"]);
+  });
+
   test("R-CONF-1 the shipped configuration is valid", () => {
     const file = path.resolve(import.meta.dirname, "../../holdfast.config.json");
     expect(checkConfig(JSON.parse(readFileSync(file, "utf8"))).ok).toBe(true);

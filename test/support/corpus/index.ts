@@ -7,6 +7,7 @@ import { geminiFormat } from "./gemini.ts";
 import { ollamaFormat } from "./ollama.ts";
 import { openAiChatFormat } from "./openai-chat.ts";
 import { openAiResponsesFormat } from "./openai-responses.ts";
+import { workersAiFormat } from "./workers-ai.ts";
 
 export const corpusFormats: readonly CorpusFormat[] = [
   openAiChatFormat,
@@ -16,6 +17,7 @@ export const corpusFormats: readonly CorpusFormat[] = [
   bedrockConverseFormat,
   cohereFormat,
   geminiFormat,
+  workersAiFormat,
 ];
 
 export const corpus: readonly CorpusStream[] = corpusFormats.flatMap(({ streams }) => streams);
