@@ -1,0 +1,122 @@
+// Law 2 of every provider reader over the corpus: a stream that is cut at any byte, by an end or by a reset, is never complete
+// before its format's terminal contract was met, and shows nothing but a prefix. The reset is judged through the attempt that
+// the product runs. With `--mode laws` at every byte, else at a share of them.
+import { expect, test } from "vitest";
+import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
+import { startAttempt } from "../../durable-objects/attempt.ts";
+import { adapters } from "../../src/providers/index.ts";
+import type { CorpusStream } from "../support/corpus/corpus-stream.ts";
+import { corpus, formatOf } from "../support/corpus/index.ts";
+import { allLaws, drawing } from "../support/corpus/laws.ts";
+import { readPackets, sumUp, type Reading } from "../support/corpus/reading.ts";
+import { toBytes } from "../support/provider-bytes/splits.ts";
+
+/** What may come of a stream's beginning, given what comes of all of it. */
+function judgeCut(
+  stream: CorpusStream,
+  whole: Reading,
+  events: readonly ProviderEvent[],
+  cut: number,
+  met: number,
+): void {
+  const reading = sumUp(events);
+  const at = `${stream.format}: ${stream.name}, cut at ${cut}`;
+  const [verdict] = reading.verdicts;
+  if (reading.verdicts.length !== 1 || reading.last !== verdict) expect.fail(`${at}: not one verdict, last`);
+  if (verdict?.verdict === "complete" && cut < met) expect.fail(`${at}: complete before byte ${met}`);
+  if (verdict?.verdict !== "complete" && reading.calls.length > 0) expect.fail(`${at}: a tool call without an end`);
+  if (!whole.text.startsWith(reading.text)) expect.fail(`${at}: text is no prefix`);
+  if (!whole.reasoning.startsWith(reading.reasoning)) expect.fail(`${at}: reasoning is no prefix`);
+}
+
+test("R-PROV-1 R-FALL-7 an end at any byte is never complete before the terminal contract, and shows only a prefix", () => {
+  let cuts = 0;
+  for (const stream of corpus) {
+    const bytes = toBytes(stream.wire);
+    const whole = sumUp(readPackets(stream.format, [bytes]));
+    const met = formatOf(stream).contractMetAt(stream);
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      cuts++;
+      const reader = adapters[stream.format].reader({ maxEvent: 1_000_000 });
+      judgeCut(stream, whole, [...reader.feed(bytes.subarray(0, cut)), ...reader.end()], cut, met);
+      const late = [...reader.feed(bytes.subarray(cut)), ...reader.end()];
+      if (late.length > 0)
+        expect.fail(`${stream.format}: ${stream.name}, cut at ${cut}: something follows the verdict`);
+    }
+  }
+  console.log(`ends judged: ${cuts}, at every byte of ${corpus.length} streams`);
+  expect(cuts).toBeGreaterThan(50_000);
+}, 240_000);
+
+test("R-PROV-1 R-FALL-7 a reset at any byte is a reset, unless the stream was over; what had arrived counts", async () => {
+  let cuts = 0;
+  const draw = drawing(11);
+  for (const stream of corpus) {
+    const bytes = toBytes(stream.wire);
+    const whole = sumUp(readPackets(stream.format, [bytes]));
+    const met = formatOf(stream).contractMetAt(stream);
+    const everywhere = allLaws || stream.name === "the shortest answer";
+    const places = everywhere
+      ? Array.from({ length: bytes.length + 1 }, (_, cut) => cut)
+      : [0, bytes.length, ...Array.from({ length: 6 }, () => draw(bytes.length + 1) - 1)];
+    for (const cut of places) {
+      cuts++;
+      const start = bytes.subarray(0, cut);
+      const events = await attemptOver(stream, start);
+      judgeCut(stream, whole, events, cut, met);
+      const read = adapters[stream.format].reader({ maxEvent: 1_000_000 }).feed(start);
+      const due = read.at(-1)?.type === "verdict" ? read : [...read, reset];
+      // A body whose beginning is no stream is classed as an answer.
+      if (!startsAsStream(stream, start)) continue;
+      if (JSON.stringify(events) !== JSON.stringify(due)) {
+        expect.fail(`${stream.format}: ${stream.name}, reset at ${cut}: ${JSON.stringify(events)}`);
+      }
+    }
+  }
+  console.log(`resets judged: ${cuts}${allLaws ? ", at every byte" : ""}`);
+  expect(cuts).toBeGreaterThan(allLaws ? 50_000 : 1000);
+}, 240_000);
+
+const reset: Verdict = {
+  type: "verdict",
+  verdict: "failed",
+  failure: { failureClass: "reset", message: "The provider's connection broke." },
+};
+
+function startsAsStream({ format }: CorpusStream, bytes: Uint8Array): boolean {
+  const text = new TextDecoder().decode(bytes).trimStart();
+  return text === "" || adapters[format].starts(text.charAt(0));
+}
+
+/** What an attempt makes of a body that is these bytes and then breaks. */
+function attemptOver({ format }: CorpusStream, bytes: Uint8Array): Promise<ProviderEvent[]> {
+  const ended = Promise.withResolvers<ProviderEvent[]>();
+  const events: ProviderEvent[] = [];
+  let sent = false;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (sent || bytes.length === 0) return controller.error(new Error("reset"));
+        sent = true;
+        controller.enqueue(bytes);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  startAttempt({
+    adapter: { ...adapters[format], respond: () => new Response(body) },
+    planned: {
+      target: { id: "cut", adapter: format, baseUrl: "http://localhost", model: "m" },
+      clocks: { headersMs: 60_000, firstOutputMs: 60_000, idleMs: 60_000, progressMs: 60_000, minBytesPerSecond: 0 },
+    },
+    request: { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" },
+    key: undefined,
+    bindings: {},
+    now: Date.now,
+    emit(more) {
+      events.push(...more);
+      if (more.at(-1)?.type === "verdict") ended.resolve(events);
+    },
+  });
+  return ended.promise;
+}
