@@ -72,16 +72,20 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (ended || events.length === 0) return;
     const last = events.at(-1);
     if (last?.type === "verdict") return end(events);
-    clock.event(events.some(isOutput));
+    const shows = events.some(isOutput);
+    clock.event(shows);
     emit(events);
-    if (usageTimer === undefined && events.some(({ type }) => type === "finishing")) {
-      // The answer is over: from here on only this wait counts.
-      clock.stop();
-      usageTimer = setTimeout(() => {
-        batch.flush();
-        end(stage.end());
-      }, USAGE_WAIT_MS);
-    }
+    if (usageTimer === undefined ? events.some(({ type }) => type === "finishing") : shows) awaitUsage();
+  };
+
+  /** The answer is over: from here on only this wait counts, begun anew by what is shown all the same. */
+  const awaitUsage = (): void => {
+    clock.stop();
+    if (usageTimer !== undefined) clearTimeout(usageTimer);
+    usageTimer = setTimeout(() => {
+      batch.flush();
+      end(stage.end());
+    }, USAGE_WAIT_MS);
   };
 
   const broken = (): void => {

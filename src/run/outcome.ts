@@ -79,13 +79,14 @@ export function damagedOutcome(state: RunState, at: number): Outcome {
 /** Every target failed with a class that falls back: one Unavailable that still says what each did. */
 export function exhaustedOutcome(state: RunState, at: number): Outcome {
   const last = state.attempts.at(-1);
-  const hints = state.attempts.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
+  const passing = state.attempts.filter(
+    ({ failureClass }) => failureClass !== undefined && failurePolicies[failureClass].retryable,
+  );
+  const hints = passing.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
   return errorOutcome(state, at, {
     errorClass: "Unavailable",
     message: "All eligible streaming providers failed.",
-    retryable: state.attempts.some(
-      ({ failureClass }) => failureClass !== undefined && failurePolicies[failureClass].retryable,
-    ),
+    retryable: passing.length > 0,
     ...(hints.length > 0 && { retryAfterMs: Math.min(...hints) }),
     details: { ...(last?.failureClass !== undefined && { failureClass: last.failureClass }) },
   });

@@ -6,6 +6,7 @@ import { startFaultProvider, type FaultProvider } from "../support/fault-provide
 import type { Script } from "../support/fault-provider/script.ts";
 import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
 import { anthropicEvent, anthropicMessages } from "../support/provider-bytes/anthropic-messages.ts";
+import { sseEvent } from "../support/provider-bytes/framing.ts";
 import {
   openAiChat,
   openAiCompletion,
@@ -279,6 +280,15 @@ test("R-PROV-6 silence after a finish_reason completes the run after 5 s and clo
   expect(performance.now() - started).toBeGreaterThan(4800);
   expect(performance.now() - started).toBeLessThan(7000);
   expect((await provider.calls(pathOf(openAi))[0]?.closed)?.how).not.toBe("local");
+});
+
+test("R-PROV-6 output that follows a finish_reason all the same begins the wait anew", async () => {
+  // A server that finishes with every token.
+  const token = (content: string) => sseEvent({ choices: [{ index: 0, delta: { content }, finish_reason: "stop" }] });
+  const events = ["a", "b", "c", "d"].map(token);
+  provider.on(pathOf(openAi), stream(openAi, [...events, sseEvent("[DONE]")], { delayMs: 1900 }));
+  const { outcome } = await run(only(openAi));
+  expect(outcome).toMatchObject({ outcome: "completed", finalText: "abcd" });
 });
 
 test("R-PROV-6 usage that comes within the wait is counted", async () => {

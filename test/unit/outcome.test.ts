@@ -274,6 +274,15 @@ describe("the exhausted chain", () => {
     expect(run.events.some(({ type }) => type.startsWith("content") || type === "tool_call")).toBe(false);
   });
 
+  test("R-FALL-4 the delay of an attempt that no retry can help does not count", () => {
+    const run = drive(charter(["p1", "p2"]), [
+      begin,
+      says("p1", fails("quota", { retryAfterMs: 500 })),
+      says("p2", fails("rate_limited", { retryAfterMs: 9000 })),
+    ]);
+    expect(run.outcome).toMatchObject({ error: { retryable: true, retryAfterMs: 9000 } });
+  });
+
   test("R-FALL-4 is not retryable when no attempt was, and knows no delay when none was given", () => {
     const run = drive(charter(["p1", "p2"]), [begin, says("p1", fails("auth")), says("p2", fails("quota"))]);
     expect(errorOf(run.outcome)).toMatchObject({ errorClass: "Unavailable", retryable: false });
