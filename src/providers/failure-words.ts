@@ -6,9 +6,9 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   [
     "rate_limited",
     `rate_limit_exceeded rate_limit_error rate_limit_reached_error rate_limited tokens requests too_many_requests
-    slow_down too_many_requests_error too_many_tokens_error token_quota_exceeded request_quota_exceeded resource_exhausted
-    ratelimitexceeded userratelimitexceeded limit_requests limit_burst_rate throttling throttling.ratequota
-    throttling.burstrate throttling.allocationquota throttlingexception 1302 1303 1305`,
+    slow_down too_many_requests_error too_many_tokens_error token_quota_exceeded request_quota_exceeded
+    resource_exhausted ratelimitexceeded userratelimitexceeded limit_requests limit_burst_rate throttling
+    throttling.ratequota throttling.burstrate throttling.allocationquota throttlingexception 1302 1303 1305`,
   ],
   [
     "quota",
@@ -20,16 +20,16 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   [
     "overloaded",
     `overloaded_error overloaded engine_overloaded_error unavailable_error service_unavailable unavailable aborted
-    server_is_overloaded insufficient_system_resource model_capacity_exhausted queue_exceeded service_tier_capacity_exceeded
-    provider_overloaded get_channel_failed channel:no_available_key serviceunavailableexception
-    modelnotreadyexception`,
+    server_is_overloaded insufficient_system_resource model_capacity_exhausted queue_exceeded
+    service_tier_capacity_exceeded provider_overloaded get_channel_failed channel:no_available_key
+    serviceunavailableexception modelnotreadyexception`,
   ],
   [
     "upstream_5xx",
     `server_error internal_server_error internalservererror internal_error internalerror internalerror.algo internal
     api_error server timeout_error request_timeout timeout deadline_exceeded vector_store_timeout
-    bad_response_status_code do_request_failed provider_unavailable empty_response internalserverexception internalfailure modelerrorexception
-    modelstreamerrorexception modeltimeoutexception`,
+    bad_response_status_code do_request_failed provider_unavailable empty_response internalserverexception
+    internalfailure modelerrorexception modelstreamerrorexception modeltimeoutexception`,
   ],
   [
     "auth",
@@ -54,20 +54,21 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
   ],
   [
     "content_policy",
-    `content_filter content_policy_violation responsibleaipolicyviolation image_content_policy_violation
-    bio_policy misalignment_policy_violation moderation_blocked refusal datainspectionfailed data_inspection_failed sensitive_words_detected prompt_blocked 1301`,
+    `content_filter content_policy_violation responsibleaipolicyviolation image_content_policy_violation bio_policy
+    misalignment_policy_violation moderation_blocked refusal datainspectionfailed data_inspection_failed
+    sensitive_words_detected prompt_blocked 1301`,
   ],
   [
     // These say little: they give way to what the text or the status says.
     "invalid_request",
-    `invalid_request_error invalid_request bad_request badrequesterror bad_request_error invalid_argument out_of_range
-    failed_precondition precondition_failed invalid_value invalid_prompt invalidparameter invalid_parameter_error
-    validationexception unprocessable unprocessable_entity missing_required_parameter unknown_parameter
-    unsupported_parameter unsupported_value unsupported_model string_above_max_length string_too_long
-    max_tokens_exceeded json_validate_failed tool_use_failed failed_generation invalid_request_message_order
-    invalid_image invalid_image_format invalid_base64_image invalid_image_url image_too_large image_too_small
-    image_parse_error image_file_too_large unsupported_image_media_type failed_to_download_image
-    image_file_not_found invalid_image_mode empty_image_file`,
+    `invalid_request_error invalid_request bad_request badrequesterror bad_request_error invalid_argument
+    out_of_range failed_precondition precondition_failed invalid_value invalid_prompt invalidparameter
+    invalid_parameter_error validationexception unprocessable unprocessable_entity missing_required_parameter
+    unknown_parameter unsupported_parameter unsupported_value unsupported_model string_above_max_length
+    string_too_long max_tokens_exceeded json_validate_failed tool_use_failed failed_generation
+    invalid_request_message_order invalid_image invalid_image_format invalid_base64_image invalid_image_url
+    image_too_large image_too_small image_parse_error image_file_too_large unsupported_image_media_type
+    failed_to_download_image image_file_not_found invalid_image_mode empty_image_file`,
   ],
 ];
 

@@ -164,5 +164,29 @@ export const geminiErrors: ErrorTable = {
       rateLimited,
       { code: exhausted, waitMs: 1500 },
     ],
+    // P16
+    ["an overload in the stream", "stream", shape(503, "UNAVAILABLE"), overloaded, "UNAVAILABLE"],
+    [
+      "a rate in the stream with its delay",
+      "stream",
+      shape(429, exhausted, "m", [retryIn("7s")]),
+      rateLimited,
+      { code: exhausted, waitMs: 7000 },
+    ],
+    [
+      "a day's allowance in the stream",
+      "stream",
+      shape(429, exhausted, "m", [quotaFailure({ quotaId: "GenerateRequestsPerDayPerProjectPerModel" })]),
+      quota,
+      exhausted,
+    ],
+    [
+      "a status without a number in the stream",
+      "stream",
+      { error: { status: "UNAVAILABLE" } },
+      overloaded,
+      "UNAVAILABLE",
+    ],
+    ["a status of tomorrow in the stream", "stream", { error: { status: "FLUX", message: "scripted" } }, unknown],
   ],
 };

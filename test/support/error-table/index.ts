@@ -10,9 +10,11 @@ import { groqErrors } from "./groq.ts";
 import { hostedErrors } from "./hosts.ts";
 import { mistralErrors } from "./mistral.ts";
 import { ollamaErrors } from "./ollama.ts";
+import { openAiResponsesErrors } from "./openai-responses.ts";
 import { openAiErrors } from "./openai.ts";
 import { openRouterErrors } from "./openrouter.ts";
 import { selfHostedErrors } from "./self-hosted.ts";
+import { workersAiErrors } from "./workers-ai.ts";
 
 export const errorTables: readonly ErrorTable[] = [
   openAiErrors,
@@ -23,9 +25,11 @@ export const errorTables: readonly ErrorTable[] = [
   mistralErrors,
   hostedErrors,
   selfHostedErrors,
+  openAiResponsesErrors,
   anthropicErrors,
   geminiErrors,
   ollamaErrors,
   cohereErrors,
   bedrockErrors,
+  workersAiErrors,
 ];
