@@ -2,6 +2,7 @@
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { gluedValues } from "../wire/json-array.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
@@ -106,6 +107,9 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     if (payload === "") return;
     if (payload === "[DONE]") return complete(events);
     if (parsed === undefined) {
+      // Some gateways glue several values into one event.
+      const values = gluedValues(payload) ?? [];
+      if (values.length > 1) return values.forEach((data) => !done && frame(events, { ...item, data }));
       // An unfinished last event is a cut, not a fault of the provider's JSON.
       if (item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
       return;

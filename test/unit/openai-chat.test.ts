@@ -314,7 +314,7 @@ describe("R-PROV-3 errors inside a 200", () => {
     const [verdict] = reading(openAiErrorEvent("server_error", null, { message: "SECRET prompt text" })).verdicts;
     expect(JSON.stringify(verdict)).not.toContain("SECRET");
   });
-  test.each(["{oops}", "<html>", "{", "undefined", "NaN", "{} {}", '{"choices":[]}{"choices":[]}'])(
+  test.each(["{oops}", "<html>", "{", "undefined", "NaN", "{}{", "{}{oops}", "{} x"])(
     "a payload %j is malformed, and what follows is not read",
     (payload) => {
       expect(reading(`data: ${payload}\n\n`, choice({ content: "late" }, "stop"), done)).toMatchObject({
@@ -323,6 +323,17 @@ describe("R-PROV-3 errors inside a 200", () => {
       });
     },
   );
+  test("R-PROV-3 values glued into one event are read in order, up to the end or the first that is none", () => {
+    const [a, b] = ["a", "b"].map((content) => choice({ content }).slice("data: ".length).trim());
+    const stop = choice({}, "stop").slice("data: ".length).trim();
+    expect(reading(`data: ${a}${b}${stop}[DONE]\n\n`, choice({ content: "late" }))).toMatchObject({
+      text: "ab",
+      verdicts: [complete("stop")],
+    });
+    expect(reading(`data: ${a} ${b}{oops}\n\n`)).toMatchObject({ text: "ab", verdicts: [failed("malformed")] });
+    expect(reading(`data: ${a}\ndata: ${stop}`)).toMatchObject({ text: "a", verdicts: [complete("stop")] });
+    expect(reading(`data: ${a}{"choices":[{"del`)).toMatchObject({ text: "", verdicts: [truncated] });
+  });
   // B39
   test.each(["null", "1", '"text"', "[]", "[{}]", "true", "{}"])("a payload %s is passed over", (payload) => {
     expect(reading(`data: ${payload}\n\n`, choice({ content: "a" }, "stop"), done).text).toBe("a");

@@ -110,6 +110,10 @@ compareWithOracle(openAiChatFormat, OPENAI_STREAM_TYPE, "/chat/completions", {
       sdk: { ...fault, text: "", stopReason: undefined },
       because: "the SDK takes the choices of an event that is null",
     },
+    "a gateway: values glued into one event": {
+      sdk: { ...fault, text: "", stopReason: undefined },
+      because: "the SDK wants one JSON value in an event",
+    },
     "an old server: function_call": {
       sdk: { stopReason: "function_call", calls: [] },
       because: "the SDK keeps function_call apart from tool_calls",

@@ -407,6 +407,12 @@ const gateways: readonly CorpusStream[] = [
     { text: "Hi" },
   ),
   stream(
+    "a gateway: values glued into one event",
+    [hi.trimEnd(), choice({ content: " }{ " }).slice("data: ".length), stop, done],
+    complete,
+    { text: "Hi }{ " },
+  ),
+  stream(
     "an old server: function_call",
     [
       choice({ role: "assistant", content: null, function_call: { name: "weather", arguments: "" } }),
