@@ -5,10 +5,12 @@ import { expect, test } from "vitest";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import { startAttempt } from "../../durable-objects/attempt.ts";
 import { adapters } from "../../src/providers/index.ts";
-import type { CorpusStream } from "../support/corpus/corpus-stream.ts";
-import { corpus, formatOf } from "../support/corpus/index.ts";
+import type { CorpusStream, StreamFormat } from "../support/corpus/corpus-stream.ts";
+import { corpus, formatOf, framingOf } from "../support/corpus/index.ts";
 import { allLaws, drawing } from "../support/corpus/laws.ts";
 import { readPackets, sumUp, type Reading } from "../support/corpus/reading.ts";
+import { bedrockException } from "../support/provider-bytes/bedrock-converse.ts";
+import { jsonLine, sseEvent } from "../support/provider-bytes/framing.ts";
 import { toBytes } from "../support/provider-bytes/splits.ts";
 
 /** What may come of a stream's beginning, given what comes of all of it. */
@@ -76,6 +78,57 @@ test("R-PROV-1 R-FALL-7 a reset at any byte is a reset, unless the stream was ov
   console.log(`resets judged: ${cuts}${allLaws ? ", at every byte" : ""}`);
   expect(cuts).toBeGreaterThan(allLaws ? 50_000 : 1000);
 }, 240_000);
+
+/** What each format's service says in the middle of a stream when it is overloaded. */
+const errorIn: Record<StreamFormat, Uint8Array> = {
+  "openai-chat": toBytes(sseEvent({ error: { type: "overloaded_error", message: "m" } })),
+  "openai-responses": toBytes(sseEvent({ type: "error", code: "server_is_overloaded", message: "m" })),
+  "anthropic-messages": toBytes(sseEvent({ type: "error", error: { type: "overloaded_error" } }, {}, "error")),
+  gemini: toBytes(sseEvent({ error: { code: 503, status: "UNAVAILABLE" } })),
+  ollama: toBytes(jsonLine({ error: "server overloaded" })),
+  cohere: toBytes(sseEvent({ type: "error", message: "the model is overloaded" })),
+  "bedrock-converse": bedrockException("serviceUnavailableException"),
+  "workers-ai": toBytes(sseEvent({ errors: [{ code: 3040, message: "m" }] })),
+};
+
+/** Offsets at which one wire event is over; none for a framing whose events have no end of their own. */
+function boundariesOf(stream: CorpusStream): number[] {
+  const bytes = toBytes(stream.wire);
+  const framing = framingOf(stream);
+  const ends: number[] = [];
+  if (framing === "binary") {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (let at = 0; at + 4 <= bytes.length && view.getUint32(at) > 0; at += view.getUint32(at)) ends.push(at);
+    return ends;
+  }
+  const blank = framing === "sse" ? 2 : 1;
+  for (let at = blank; framing !== "array" && at <= bytes.length; at++) {
+    if (bytes.subarray(at - blank, at).every((byte) => byte === 10)) ends.push(at);
+  }
+  return ends;
+}
+
+// B16, B18
+test("R-PROV-3 R-CANCEL-4 an error between any two events fails as what it is, and hands on no tool call", () => {
+  let places = 0;
+  for (const stream of corpus) {
+    const bytes = toBytes(stream.wire);
+    const whole = sumUp(readPackets(stream.format, [bytes]));
+    if (stream.end.verdict !== "complete") continue;
+    const met = formatOf(stream).contractMetAt(stream);
+    for (const cut of boundariesOf(stream).filter((offset) => offset < met)) {
+      places++;
+      const events = readPackets(stream.format, [bytes.subarray(0, cut), errorIn[stream.format]]);
+      judgeCut(stream, whole, events, cut, met);
+      const last = events.at(-1);
+      if (last?.type !== "verdict" || last.verdict !== "failed" || last.failure.failureClass !== "overloaded") {
+        expect.fail(`${stream.format}: ${stream.name}, an error at ${cut}: ${JSON.stringify(last)}`);
+      }
+    }
+  }
+  console.log(`errors between events judged: ${places}`);
+  expect(places).toBeGreaterThan(300);
+});
 
 const reset: Verdict = {
   type: "verdict",
