@@ -155,12 +155,17 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       const ending = terminal;
       const reserved = write();
       await hooks.confirm();
-      if (ending !== undefined) await hooks.beforeEnd(ending);
       durableTo = last;
       reservedFrom = last;
       reservedTo = ending === undefined ? reserved : last;
-      barriers = barriers.filter((barrier) => barrier > last);
-      if (ending !== undefined) sealed = true;
+      barriers = barriers.filter((barrier) => barrier > last || barrier === ending?.sequence);
+      if (ending !== undefined) {
+        // Readers need not wait for the rest of what the end waits for.
+        refresh();
+        await hooks.beforeEnd(ending);
+        barriers = [];
+        sealed = true;
+      }
       trim();
       refresh();
     }

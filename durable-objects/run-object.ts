@@ -30,12 +30,22 @@ export class RunObject extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#store = runLogStore(ctx.storage);
+    const row = this.#store.load();
     // Nothing is answered before this is done.
-    ctx.blockConcurrencyWhile(() => this.#wake());
+    if (row !== undefined) ctx.blockConcurrencyWhile(() => this.#wake(row));
   }
 
-  /** Starts the run, or answers for the one that already has this name. Concurrent calls see one start. */
-  async start(plan: RunPlan, maxActiveRuns: number): Promise<StartAnswer> {
+  /**
+   * Starts the run, or answers for the one that already has this name. Concurrent calls see one start. With `query` its
+   * events are attached to in the same call.
+   */
+  async start(plan: RunPlan, maxActiveRuns: number, query?: AttachQuery): Promise<StartAnswer> {
+    const answer = await this.#startOnce(plan, maxActiveRuns);
+    if (!answer.started || query === undefined) return answer;
+    return { ...answer, reading: await this.attach(query) };
+  }
+
+  async #startOnce(plan: RunPlan, maxActiveRuns: number): Promise<StartAnswer> {
     while (this.#starting !== undefined) await this.#starting;
     if (this.#run !== undefined) return repeat(this.#run.row, plan);
     this.#starting = this.#accept(plan, maxActiveRuns);
@@ -103,9 +113,7 @@ export class RunObject extends DurableObject<Env> {
   }
 
   /** A run found live is recovered, a finished one is only opened. */
-  async #wake(): Promise<void> {
-    const row = this.#store.load();
-    if (row === undefined) return;
+  async #wake(row: RunRow): Promise<void> {
     if (row.terminal === undefined) return this.#recover(row);
     const { ctx, env } = this;
     const { state } = foldLog(row, this.#store, row.terminal - 1);
@@ -147,8 +155,9 @@ export class RunObject extends DurableObject<Env> {
     const durableTo = first.state.nextSequence - 1;
     const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
     this.#store.accept({ ...kept, request }, startedAt, first.events.map(entryOf), marks.reservedTo);
-    await this.#store.setAlarm(Math.min(startedAt + LIVE_ALARM_MS, deadline));
-    await confirm(ctx, "accept");
+    // Begun in the turn of the accept, so that one commit holds both.
+    const alarm = this.#store.setAlarm(Math.min(startedAt + LIVE_ALARM_MS, deadline));
+    await Promise.all([alarm, confirm(ctx, "accept")]);
     this.#run = openRun({ ctx, env, store: this.#store, row, state: first.state, marks, request });
     this.#accepted.resolve();
     this.#run.carryOut(first.effects);

@@ -19,8 +19,9 @@ export type Refusal =
   /** The cursor is ahead of everything the run has written. */
   | { refused: "cursor_ahead" };
 
+/** `reading`: what `attach` answers, for a start that asked for it: a stream begins without a second call. */
 export type StartAnswer =
-  | { started: true; repeated: boolean; handle: RunHandle }
+  | { started: true; repeated: boolean; handle: RunHandle; reading?: Response | Refusal }
   | { started: false; refused: "conflict"; field: "requestId" | "Idempotency-Key" | "body" }
   | { started: false; refused: "too_many_runs" };
 

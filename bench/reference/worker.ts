@@ -21,6 +21,8 @@ export class Reference extends DurableObject<Env> {
         return new Response(`id: 0\ndata: ${"x".repeat(FRAME_BYTES - 14)}\n\n`, STREAM);
       case "pass":
         return new Response((await call(upstream)).body, STREAM);
+      case "kept":
+        return new Response(await this.#kept(upstream), STREAM);
       case "drain":
         return Response.json(await readAll(upstream, () => undefined));
       case "rows":
@@ -32,6 +34,18 @@ export class Reference extends DurableObject<Env> {
       default:
         return new Response(null, { status: 404 });
     }
+  }
+
+  /** The body, passed on unread, with one row on disk before the call and one before the first byte. */
+  async #kept(upstream: string): Promise<ReadableStream<Uint8Array> | null> {
+    const { sql } = this.ctx.storage;
+    sql.exec("CREATE TABLE event (sequence INTEGER PRIMARY KEY, body TEXT NOT NULL)");
+    sql.exec("INSERT INTO event (sequence, body) VALUES (0, 'accepted')");
+    await this.ctx.storage.sync();
+    const { body } = await call(upstream);
+    sql.exec("INSERT INTO event (sequence, body) VALUES (1, 'first')");
+    await this.ctx.storage.sync();
+    return body;
   }
 
   /** The text-book log: a row per token, with the least that an event needs. */

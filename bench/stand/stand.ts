@@ -23,7 +23,7 @@ export interface Product {
   stop(): Promise<void>;
 }
 
-export type ReferenceWork = "pass" | "drain" | "frame" | "rows" | "view" | "broadcast";
+export type ReferenceWork = "pass" | "kept" | "drain" | "frame" | "rows" | "view" | "broadcast";
 
 export interface Reference {
   readonly client: Client;

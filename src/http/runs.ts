@@ -1,6 +1,6 @@
 // The native run routes: start, state, events, outcome, cancel, delete, tickets. Translates between HTTP and a run's object; decides nothing about runs.
 import * as v from "valibot";
-import type { OutcomeAnswer } from "../../schemas/attach.ts";
+import type { OutcomeAnswer, Refusal } from "../../schemas/attach.ts";
 import type { Config } from "../../schemas/config.ts";
 import type { Framing } from "../../schemas/framing.ts";
 import type { RunHandle, TicketScope } from "../../schemas/run.ts";
@@ -61,7 +61,9 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
   // A cursor belongs to a run that was there: when it is not, its reader must not pay for a new one.
   const resumes = framing !== undefined && typeof start.value.from === "object";
   if (resumes && (await stub.state()) === undefined) return refuseCursor(cursorAhead(start.value, runId), framing);
-  const answer = await stub.start(plan.value, limits.maxActiveRuns);
+  const { from } = start.value;
+  const query = framing === undefined ? undefined : { dialect: dialect.value, framing, from, waitMs: 0 };
+  const answer = await stub.start(plan.value, limits.maxActiveRuns, query);
   if (!answer.started) {
     return answer.refused === "conflict"
       ? problemResponse(conflict(answer.field, runId))
@@ -74,16 +76,15 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
         });
   }
   const headers = { location: `/v1/runs/${runId}/events`, "x-run-id": runId };
-  if (framing !== undefined) {
-    const reading = { dialect: dialect.value, framing, start: start.value, waitMs: 0 };
-    return attach({ env, tenant: tenant.value, runId, ...reading, headers });
+  if (answer.reading !== undefined) {
+    return readingResponse(answer.reading, { runId, framing, start: start.value, headers });
   }
   if (wait.value !== undefined) return outcomeResponse(await stub.outcome(wait.value), headers);
   return handleResponse(answer.handle, headers);
 }
 
 export async function readEvents(context: Context): Promise<Response> {
-  const { request, env, config, runId } = context;
+  const { request, config, runId } = context;
   const tenant = await authorizeRun(context, "read");
   if (!tenant.ok) return problemResponse(tenant.problem);
   const dialect = dialectOf(request);
@@ -91,16 +92,13 @@ export async function readEvents(context: Context): Promise<Response> {
   const framing = framingOf(request);
   const start = readFrom(request);
   if (!start.ok) return refuseCursor(start.problem, framing);
-  return attach({
-    env,
-    tenant: tenant.value,
-    runId,
+  const answer = await runOf(context, tenant.value).attach({
     dialect: dialect.value,
-    framing,
-    start: start.value,
+    framing: framing ?? "sse",
+    from: start.value.from,
     waitMs: config.limits.attachWaitMs,
-    headers: { "x-run-id": runId },
   });
+  return readingResponse(answer, { runId, framing, start: start.value, headers: { "x-run-id": runId } });
 }
 
 export async function readState(context: Context): Promise<Response> {
@@ -165,22 +163,15 @@ function runOf({ env, runId }: Context, tenant: string) {
   return env.RUN.getByName(`${tenant}/${runId}`);
 }
 
-interface AttachRequest {
-  env: Env;
-  tenant: string;
+interface Reading {
   runId: string;
-  dialect: DialectId;
   /** What the client asked for; SSE when it asked for nothing. */
   framing: Framing | undefined;
   start: ReadingStart;
-  waitMs: number;
   headers: Record<string, string>;
 }
 
-async function attach(request: AttachRequest): Promise<Response> {
-  const { env, tenant, runId, dialect, framing, start, waitMs: wait, headers } = request;
-  const stub = env.RUN.getByName(`${tenant}/${runId}`);
-  const answer = await stub.attach({ dialect, framing: framing ?? "sse", from: start.from, waitMs: wait });
+function readingResponse(answer: Response | Refusal, { runId, framing, start, headers }: Reading): Response {
   if (answer instanceof Response) {
     return new Response(answer.body, {
       status: answer.status,
