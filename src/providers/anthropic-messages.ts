@@ -14,6 +14,7 @@ import type { Adapter, ReaderLimits } from "./provider.ts";
 import { sseJson } from "./sse-json.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { toolCallCollector } from "./tool-calls.ts";
+import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
 export const anthropicMessages: Adapter = {
@@ -130,38 +131,26 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     if (only?.type === "reasoning") template.learn(payload, "thinking", only.text);
   };
 
-  const read = (items: readonly (SseItem | KnownFrame)[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const item of items) {
-      if (done) break;
-      if ("known" in item) {
-        const { key, value: text } = item.known;
-        events.push({ type: key === "text" ? "text" : "reasoning", text });
-        continue;
-      }
-      const said = sseJson(item);
-      if (said === undefined) continue;
-      if ("fault" in said) {
-        fail(events, "malformed", said.fault);
-        continue;
-      }
-      const { event, name, payload } = said;
-      const before = events.length;
-      message(events, event, name);
-      if (events.length === before + 1 && name === "content_block_delta") learn(payload, event, events.at(-1));
+  const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
+    if ("known" in item) {
+      const { key, value: text } = item.known;
+      events.push({ type: key === "text" ? "text" : "reasoning", text });
+      return;
     }
-    return events;
+    const said = sseJson(item);
+    if (said === undefined) return;
+    if ("fault" in said) return fail(events, "malformed", said.fault);
+    const { event, name, payload } = said;
+    const before = events.length;
+    message(events, event, name);
+    if (events.length === before + 1 && name === "content_block_delta") learn(payload, event, events.at(-1));
   };
 
-  return {
-    feed: (bytes) => (done ? [] : read(frames.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(frames.end());
-      if (!done) end(events, { type: "verdict", verdict: "truncated" });
-      return events;
-    },
-  };
+  return untilVerdict(frames, {
+    isDone: () => done,
+    frame,
+    bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
+  });
 }
 
 function usageOf(usage: JsonRecord | undefined): Usage | undefined {

@@ -12,6 +12,7 @@ import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, HttpAnswer, ReaderLimits } from "./provider.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { toolCallCollector } from "./tool-calls.ts";
+import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
 export const bedrockConverse: Adapter = {
@@ -110,25 +111,17 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     event(events, headers.get(":event-type") ?? "", body);
   };
 
-  const read = (items: readonly AwsItem[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const item of items) {
-      if (done) break;
-      if ("payload" in item) message(events, item);
-      else if (item.fault === "too large") fail(events, "A wire event is larger than the limit.");
-      else fail(events, `A wire event is no event-stream message: ${item.fault}.`);
-    }
-    return events;
+  const frame = (events: ProviderEvent[], item: AwsItem): void => {
+    if ("payload" in item) message(events, item);
+    else if (item.fault === "too large") fail(events, "A wire event is larger than the limit.");
+    else fail(events, `A wire event is no event-stream message: ${item.fault}.`);
   };
 
-  return {
-    feed: (bytes) => (done ? [] : read(messages.feed(bytes))),
-    end: () => {
-      const events: ProviderEvent[] = [];
-      if (!done) end(events, { type: "verdict", verdict: "truncated" });
-      return events;
-    },
-  };
+  return untilVerdict(messages, {
+    isDone: () => done,
+    frame,
+    bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
+  });
 }
 
 function usageOf(usage: JsonRecord | undefined): Usage | undefined {

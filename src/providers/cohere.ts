@@ -13,6 +13,7 @@ import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
+import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
 export const cohere: Adapter = {
@@ -111,34 +112,22 @@ export function cohereReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
     }
   };
 
-  const read = (items: readonly SseItem[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const item of items) {
-      if (done) break;
-      if ("tooLarge" in item) {
-        fail(events, "A wire event is larger than the limit.");
-        break;
-      }
-      const payload = item.data.trim();
-      const failing = item.event === "error" && item.residue !== true;
-      if ((payload === "" || payload === "[DONE]") && !failing) continue;
-      const parsed = parseJson(payload);
-      const body = asRecord(parsed?.value) ?? (failing ? {} : undefined);
-      if (body !== undefined) event(events, body, failing ? "error" : (asText(body["type"]) ?? item.event));
-      else if (parsed === undefined && item.residue !== true) fail(events, "A wire event is not JSON.");
-    }
-    return events;
+  const frame = (events: ProviderEvent[], item: SseItem): void => {
+    if ("tooLarge" in item) return fail(events, "A wire event is larger than the limit.");
+    const payload = item.data.trim();
+    const failing = item.event === "error" && item.residue !== true;
+    if ((payload === "" || payload === "[DONE]") && !failing) return;
+    const parsed = parseJson(payload);
+    const body = asRecord(parsed?.value) ?? (failing ? {} : undefined);
+    if (body !== undefined) event(events, body, failing ? "error" : (asText(body["type"]) ?? item.event));
+    else if (parsed === undefined && item.residue !== true) fail(events, "A wire event is not JSON.");
   };
 
-  return {
-    feed: (bytes) => (done ? [] : read(frames.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(frames.end());
-      if (!done) end(events, { type: "verdict", verdict: "truncated" });
-      return events;
-    },
-  };
+  return untilVerdict(frames, {
+    isDone: () => done,
+    frame,
+    bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
+  });
 }
 
 /** `tokens` is what the model read and wrote; `billed_units` leaves out what is free, and stands in where it is all there is. */

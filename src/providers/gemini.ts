@@ -13,6 +13,7 @@ import { continuesAnswers, geminiRequest } from "./gemini-request.ts";
 import { geminiUsage } from "./gemini-usage.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
+import { untilVerdict } from "./until-verdict.ts";
 
 export const gemini: Adapter = {
   request: geminiRequest,
@@ -128,23 +129,12 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
     if (finish !== undefined) complete(events);
   };
 
-  const read = (items: readonly GeminiItem[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const entry of items) {
-      if (done) break;
-      item(events, entry);
-    }
-    return events;
-  };
-
-  return {
-    feed: (bytes) => (done ? [] : read(body.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(body.end());
-      if (!done && body.framing === "array") end(events, { type: "verdict", verdict: "truncated" });
-      if (!done) complete(events);
-      return events;
+  return untilVerdict(body, {
+    isDone: () => done,
+    frame: item,
+    bodyEnd(events) {
+      if (body.framing === "array") end(events, { type: "verdict", verdict: "truncated" });
+      else complete(events);
     },
-  };
+  });
 }

@@ -21,6 +21,7 @@ import { errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, AdapterRequest, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
+import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
 export const ollama: Adapter = {
@@ -97,29 +98,22 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
     return "json";
   };
 
-  const read = (batch: readonly Line[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const line of batch) {
-      if (done) break;
-      if ("tooLong" in line) fail(events, "A wire event is larger than the limit.");
-      else if (line.text.trim() !== "" && entry(events, line.text) === "not json") {
-        fail(events, "A wire event is not JSON.");
-      }
+  const frame = (events: ProviderEvent[], line: Line): void => {
+    if ("tooLong" in line) fail(events, "A wire event is larger than the limit.");
+    else if (line.text.trim() !== "" && entry(events, line.text) === "not json") {
+      fail(events, "A wire event is not JSON.");
     }
-    return events;
   };
 
-  return {
-    feed: (bytes) => (done ? [] : read(lines.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(lines.end());
+  return untilVerdict(lines, {
+    isDone: () => done,
+    frame,
+    bodyEnd(events) {
       // The last line may lack its line end; half a line is a cut.
-      if (!done && lines.rest().trim() !== "") entry(events, lines.rest());
+      if (lines.rest().trim() !== "") entry(events, lines.rest());
       if (!done) end(events, { type: "verdict", verdict: "truncated" });
-      return events;
     },
-  };
+  });
 }
 
 function ollamaRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {

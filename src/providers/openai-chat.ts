@@ -14,6 +14,7 @@ import { chatStopReasons, chatUsage, pushContent, reasoningText, toolPiece } fro
 import { continuationOf } from "./openai-presets.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
+import { untilVerdict } from "./until-verdict.ts";
 
 export const openAiChat: Adapter = {
   request: openAiChatRequest,
@@ -141,22 +142,5 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     }
   };
 
-  const read = (items: readonly (SseItem | KnownFrame)[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const item of items) {
-      if (done) break;
-      frame(events, item);
-    }
-    return events;
-  };
-
-  return {
-    feed: (bytes) => (done ? [] : read(frames.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(frames.end());
-      if (!done) complete(events);
-      return events;
-    },
-  };
+  return untilVerdict(frames, { isDone: () => done, frame, bodyEnd: complete });
 }

@@ -12,6 +12,7 @@ import { responsesOutput } from "./openai-responses-output.ts";
 import { openAiResponsesRequest } from "./openai-responses-request.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { sseJson } from "./sse-json.ts";
+import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
 export const openAiResponses: Adapter = {
@@ -77,27 +78,18 @@ export function openAiResponsesReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     if (output.fault !== undefined) fail(events, output.fault.failureClass, output.fault.message);
   };
 
-  const read = (items: readonly SseItem[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const item of items) {
-      if (done) break;
-      const said = sseJson(item);
-      if (said === undefined) continue;
-      if ("fault" in said) fail(events, "malformed", said.fault);
-      else message(events, said.event, said.name);
-    }
-    return events;
+  const frame = (events: ProviderEvent[], item: SseItem): void => {
+    const said = sseJson(item);
+    if (said === undefined) return;
+    if ("fault" in said) fail(events, "malformed", said.fault);
+    else message(events, said.event, said.name);
   };
 
-  return {
-    feed: (bytes) => (done ? [] : read(frames.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(frames.end());
-      if (!done) end(events, { type: "verdict", verdict: "truncated" });
-      return events;
-    },
-  };
+  return untilVerdict(frames, {
+    isDone: () => done,
+    frame,
+    bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
+  });
 }
 
 function usageOf(usage: JsonRecord | undefined): Usage | undefined {

@@ -9,6 +9,7 @@ import { answerEnd, stopReasonOf } from "./answer-end.ts";
 import { chatStopReasons, chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { toolCallCollector } from "./tool-calls.ts";
+import { untilVerdict } from "./until-verdict.ts";
 import { runInWorker } from "./workers-ai-binding.ts";
 import { workersAiErrorIn, workersAiErrorOf, workersAiFailure, workersAiInBand } from "./workers-ai-failure.ts";
 import { workersAiRequest } from "./workers-ai-request.ts";
@@ -96,24 +97,11 @@ function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Provider
     else if (parsed === undefined && item.residue !== true) malformed(events, "A wire event is not JSON.");
   };
 
-  const read = (items: readonly SseItem[]): ProviderEvent[] => {
-    const events: ProviderEvent[] = [];
-    for (const item of items) {
-      if (done) break;
-      frame(events, item);
-    }
-    return events;
-  };
-
-  return {
-    feed: (bytes) => (done ? [] : read(frames.feed(bytes))),
-    end: () => {
-      if (done) return [];
-      const events = read(frames.end());
-      if (!done) end(events, { type: "verdict", verdict: "truncated" });
-      return events;
-    },
-  };
+  return untilVerdict(frames, {
+    isDone: () => done,
+    frame,
+    bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
+  });
 }
 
 /** Text, but for what some models make of it: a token that reads as a number becomes one, JSON output an object. */
