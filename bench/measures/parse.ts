@@ -126,7 +126,7 @@ function otherFormats(trees: readonly Tree[], words: readonly string[]): Report 
   const context: string[] = [];
   for (const { name, adapters } of trees) {
     const known = new Map<string, Adapter>(Object.entries(adapters));
-    for (const [format, eventsOf] of Object.entries(formatBodies)) {
+    for (const [format, kind, eventsOf] of formatBodies) {
       const adapter = known.get(format);
       if (adapter === undefined) continue;
       const body = perEvent(eventsOf(words), words);
@@ -140,7 +140,7 @@ function otherFormats(trees: readonly Tree[], words: readonly string[]): Report 
       const each = ((seconds * 1e6) / body.events).toFixed(2);
       const size = (body.bytes / body.packets.length).toFixed(0);
       context.push(
-        `parse: ${name}: ${format}, one event of about ${size} bytes per packet: ${speed} MB/s, ${each} us/event`,
+        `parse: ${name}: ${format}${kind}, one event of about ${size} bytes per packet: ${speed} MB/s, ${each} us/event`,
       );
     }
   }

@@ -1,8 +1,13 @@
 // The bodies that readers are timed with: long answers in the bytes of each format. It reads nothing back.
 import { Buffer } from "node:buffer";
 import { anthropicMessages } from "../../test/support/provider-bytes/anthropic-messages.ts";
+import { bedrockStart, bedrockStop, bedrockText } from "../../test/support/provider-bytes/bedrock-converse.ts";
+import { cohereChat } from "../../test/support/provider-bytes/cohere.ts";
+import { geminiAnswer, geminiArray, geminiEvents } from "../../test/support/provider-bytes/gemini.ts";
 import { ollamaChat } from "../../test/support/provider-bytes/ollama.ts";
 import { openAiEvent } from "../../test/support/provider-bytes/openai-chat.ts";
+import { openAiResponses } from "../../test/support/provider-bytes/openai-responses.ts";
+import { workersAiChat } from "../../test/support/provider-bytes/workers-ai.ts";
 
 export interface ParseBody {
   readonly packets: readonly Uint8Array[];
@@ -31,10 +36,23 @@ export function wordsOf(count: number): string[] {
   );
 }
 
-export const formatBodies: Readonly<Record<string, (words: readonly string[]) => readonly string[]>> = {
-  "anthropic-messages": (deltas) => anthropicMessages({ deltas }),
-  ollama: (deltas) => ollamaChat({ deltas }),
-};
+type Events = readonly (string | Uint8Array)[];
+
+/** By the format's name, and what is special about the body. */
+export const formatBodies: readonly (readonly [
+  format: string,
+  kind: string,
+  eventsOf: (words: readonly string[]) => Events,
+])[] = [
+  ["openai-responses", "", (deltas) => openAiResponses({ deltas })],
+  ["anthropic-messages", "", (deltas) => anthropicMessages({ deltas })],
+  ["gemini", "", (deltas) => geminiEvents(geminiAnswer({ deltas }))],
+  ["gemini", " array", (deltas) => geminiArray(geminiAnswer({ deltas }))],
+  ["ollama", "", (deltas) => ollamaChat({ deltas })],
+  ["cohere", "", cohereChat],
+  ["workers-ai", "", (deltas) => workersAiChat({ deltas })],
+  ["bedrock-converse", "", (deltas) => [bedrockStart(), ...deltas.map((text) => bedrockText(text)), bedrockStop()]],
+];
 
 /**
  * An OpenAI answer whose text events have 300 bytes each, filled up with the padding that OpenAI itself sends or, `padded:
@@ -69,9 +87,9 @@ export function openAiEvents(words: readonly string[], padded: boolean, lineEnd:
 }
 
 /** One packet per event. */
-export function perEvent(events: readonly string[], words: readonly string[]): ParseBody {
+export function perEvent(events: Events, words: readonly string[]): ParseBody {
   return bodyOf(
-    events.map((event) => Buffer.from(event)),
+    events.map((event) => (typeof event === "string" ? Buffer.from(event) : event)),
     words,
   );
 }
@@ -84,7 +102,7 @@ export function unaligned(events: readonly string[], words: readonly string[], s
   return bodyOf(packets, words);
 }
 
-function bodyOf(buffers: readonly Buffer[], words: readonly string[]): ParseBody {
+function bodyOf(buffers: readonly Uint8Array[], words: readonly string[]): ParseBody {
   // A provider's packets are plain arrays of their own, not slices of Node's pool.
   const packets = buffers.map((buffer) => new Uint8Array(buffer));
   const bytes = packets.reduce((sum, { length }) => sum + length, 0);
