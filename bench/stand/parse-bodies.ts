@@ -10,7 +10,7 @@ import { openAiResponses } from "../../test/support/provider-bytes/openai-respon
 import { workersAiChat } from "../../test/support/provider-bytes/workers-ai.ts";
 
 export interface ParseBody {
-  readonly packets: readonly Uint8Array[];
+  readonly packets: readonly Uint8Array<ArrayBuffer>[];
   readonly bytes: number;
   /** Text deltas in it. */
   readonly events: number;

@@ -41,7 +41,7 @@ export function readPackets(adapter: Adapter, packets: Iterable<Uint8Array>): { 
 }
 
 /** The same from a stream, as the other two get it. */
-export async function readStream(adapter: Adapter, packets: readonly Uint8Array[]): Promise<string> {
+export async function readStream(adapter: Adapter, packets: readonly Uint8Array<ArrayBuffer>[]): Promise<string> {
   const stage = adapter.reader({ maxEvent: MAX_EVENT });
   const reader = streamOf(packets).getReader();
   let text = "";
@@ -56,7 +56,7 @@ export async function readStream(adapter: Adapter, packets: readonly Uint8Array[
 }
 
 /** npm `openai`: the stream class that its client gives an application. */
-export async function readWithOpenAi(packets: readonly Uint8Array[]): Promise<string> {
+export async function readWithOpenAi(packets: readonly Uint8Array<ArrayBuffer>[]): Promise<string> {
   const response = new Response(streamOf(packets), SSE);
   let text = "";
   for await (const chunk of Stream.fromSSEResponse<ChatCompletionChunk>(response, new AbortController())) {
@@ -66,7 +66,7 @@ export async function readWithOpenAi(packets: readonly Uint8Array[]): Promise<st
 }
 
 /** The AI SDK's model, with a fetch that answers at once. */
-export async function readWithAiSdk(packets: readonly Uint8Array[]): Promise<string> {
+export async function readWithAiSdk(packets: readonly Uint8Array<ArrayBuffer>[]): Promise<string> {
   const provider = createOpenAICompatible({
     name: "bench",
     baseURL: "http://127.0.0.1/v1",
@@ -82,14 +82,13 @@ export async function readWithAiSdk(packets: readonly Uint8Array[]): Promise<str
   return text;
 }
 
-function streamOf(packets: readonly Uint8Array[]): ReadableStream<Uint8Array<ArrayBuffer>> {
+function streamOf(packets: readonly Uint8Array<ArrayBuffer>[]): ReadableStream<Uint8Array<ArrayBuffer>> {
   let next = 0;
   return new ReadableStream({
     pull(controller) {
       const packet = packets[next++];
       if (packet === undefined) controller.close();
-      // A copy: a stream's consumer may do with its bytes what it likes.
-      else controller.enqueue(new Uint8Array(packet));
+      else controller.enqueue(packet);
     },
   });
 }
