@@ -105,6 +105,11 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const built = (await adapter.sign?.(plain, planned.target, key)) ?? plain;
     if (ended) return;
     if ("failureClass" in built) return fail(built);
+    // What the configuration adds is checked before it is used; a secret comes as somebody pasted it.
+    if (!Object.values(built.headers).every((value) => /^[\x20-\x7e]*$/.test(value))) {
+      const message = `The secret ${planned.target.keyVar ?? ""} holds characters that a header cannot carry.`;
+      return fail({ failureClass: "auth", message });
+    }
     deliver(built.unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
     const response = await (adapter.respond?.(built, planned.target, abort.signal, options.bindings) ??
       fetch(built.url, {

@@ -191,7 +191,9 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   function keyOf({ target: { keyVar } }: PlannedTarget): string | undefined | { missing: string } {
     if (keyVar === undefined) return undefined;
     const key: unknown = Reflect.get(env, keyVar);
-    return typeof key === "string" && key !== "" ? key : { missing: keyVar };
+    // A secret read from a file often ends in a line end.
+    const trimmed = typeof key === "string" ? key.trim() : "";
+    return trimmed === "" ? { missing: keyVar } : trimmed;
   }
 
   function report({ type, payload }: Telemetry): void {

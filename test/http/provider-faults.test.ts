@@ -45,9 +45,16 @@ beforeAll(async () => {
   server = await startHoldfast({
     config: scriptedConfig(provider.origin, {
       fields: { keyVar: "PROVIDER_KEY" },
+      targets: ["UNSET_KEY", "BLANK_KEY", "ODD_KEY", "PASTED_KEY"].map((keyVar) => ({
+        id: keyVar,
+        adapter: "openai-chat",
+        baseUrl: `${provider.origin}/openai-a`,
+        model: "m",
+        keyVar,
+      })),
       clocks: { headersMs: 2000, idleMs: 800 },
     }),
-    vars: { PROVIDER_KEY: KEY },
+    vars: { PROVIDER_KEY: KEY, BLANK_KEY: " ", ODD_KEY: `${KEY}é✓`, PASTED_KEY: ` ${KEY}\n` },
   });
   startupLog = server.log();
 });
@@ -267,6 +274,23 @@ test("R-PROV-4 nonsense in Retry-After is no hint", async () => {
   const { attempt, outcome } = await run(only(openAi));
   expect(attempt).not.toHaveProperty("retryAfterMs");
   expect(outcome["error"]).not.toHaveProperty("retryAfterMs");
+});
+
+test.each([
+  ["UNSET_KEY", "not set"],
+  ["BLANK_KEY", "not set"],
+  ["ODD_KEY", "characters"],
+])("R-PROV-17 a target with the secret %s fails as auth, and nothing is called", async (name, words) => {
+  const { attempt, body } = await run({ targets: [name] });
+  expect(attempt).toMatchObject({ failureClass: "auth", message: expect.stringMatching(`${name}.*${words}`) });
+  expect(body).not.toContain(KEY);
+  expect(provider.calls()).toHaveLength(0);
+});
+
+test("R-PROV-17 a secret is sent without the white space around it", async () => {
+  provider.on(pathOf(openAi), stream(openAi, openAi.whole(["fine"])));
+  expect((await run({ targets: ["PASTED_KEY"] })).text).toBe("fine");
+  expect(provider.calls()[0]?.headers["authorization"]).toBe(`Bearer ${KEY}`);
 });
 
 test("R-PROV-6 silence after a finish_reason completes the run after 5 s and closes the socket", async () => {
