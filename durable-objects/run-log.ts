@@ -14,6 +14,8 @@ const FLUSH_UNITS = 32_768;
 const MAX_RESERVE = 4096;
 /** Milliseconds: readers are woken at most once in this time, so that a flood reaches them in few large writes. */
 const COALESCE_MS = 4;
+/** Milliseconds: many readers are left alone as long as it took to serve them, but not longer than this. */
+const COALESCE_MAX_MS = 50;
 /** Entries per page: bounds what one reader holds at a time. */
 const PAGE_ENTRIES = 1024;
 
@@ -99,6 +101,10 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   let wake = Promise.withResolvers<void>();
   let wakeTimer: Timer | undefined;
   let lastWake = 0;
+  /** Readers that wait for the next wake, those of the last one that are not back yet, and when the last one came back. */
+  let waiting = 0;
+  let unserved = 0;
+  let lastServed = 0;
   let lastFlush = Date.now();
 
   const wakeNow = (): void => {
@@ -106,13 +112,17 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     wakeTimer = undefined;
     lastWake = Date.now();
     shownTo = visibleTo;
+    unserved = waiting;
+    waiting = 0;
     const { resolve } = wake;
     wake = Promise.withResolvers<void>();
     resolve();
   };
 
   const announce = (): void => {
-    const wait = lastWake + COALESCE_MS - Date.now();
+    // Half of the thread belongs to the provider: else each of its packets waits for all readers, and brings one token.
+    const servingMs = Math.min(lastServed - lastWake, COALESCE_MAX_MS);
+    const wait = Math.max(lastWake + COALESCE_MS, lastServed + servingMs) - Date.now();
     if (wait <= 0 || sealed) wakeNow();
     else wakeTimer ??= setTimeout(wakeNow, wait);
   };
@@ -238,7 +248,14 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       const from = after + 1 - first;
       return { entries: tail.slice(from, Math.min(from + PAGE_ENTRIES, visibleTo - first + 1)) };
     },
-    changed: () => wake.promise,
+    changed() {
+      waiting++;
+      if (unserved > 0) {
+        unserved--;
+        lastServed = Date.now();
+      }
+      return wake.promise;
+    },
     discard() {
       gone = true;
       if (flushTimer !== undefined) clearTimeout(flushTimer);
