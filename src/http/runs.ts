@@ -5,7 +5,6 @@ import type { Config } from "../../schemas/config.ts";
 import type { Framing } from "../../schemas/framing.ts";
 import type { RunHandle, TicketScope } from "../../schemas/run.ts";
 import { cancelRequestSchema, runIdSchema, ticketRequestSchema } from "../../schemas/run.ts";
-import type { DialectId } from "../dialects/index.ts";
 import { wireIssues } from "../run/issues.ts";
 import { authorize } from "./authorize.ts";
 import { readJson } from "./body.ts";
