@@ -4,6 +4,7 @@ import type { PlannedTarget } from "../schemas/plan.ts";
 import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import type { Adapter, Bindings } from "../src/providers/provider.ts";
+import { isOutput } from "../src/providers/until-verdict.ts";
 import { attemptClock } from "./attempt-clock.ts";
 import { bodyReader, type BodyReader } from "./body-reader.ts";
 import { eventBatch } from "./event-batch.ts";
@@ -162,9 +163,6 @@ const clockMessages: Partial<Record<FailureClass, string>> = {
   timeout_idle: "The provider fell silent.",
   timeout_progress: "The provider's stream made no progress.",
 };
-
-const isOutput = ({ type }: ProviderEvent): boolean =>
-  type === "text" || type === "snapshot" || type === "reasoning" || type === "tool_call" || type === "tool_call_delta";
 
 /** Reads until the body shows its first character: a page or a JSON answer must not pass for a stream. */
 async function firstBytes(body: BodyReader | undefined, adapter: Adapter, count: (bytes: number) => void) {

@@ -1,11 +1,42 @@
-// How an answer ends that the provider says is over: its tool calls, then the one verdict. Reads no wire.
+// How an answer ends that the provider says is over: what its word for that means, its tool calls, then the one verdict. Reads no wire.
+import type { Failure } from "../../schemas/failure.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
+import { classOfWord } from "./failure-words.ts";
 import type { ToolCallCollector } from "./tool-calls.ts";
 
-/** A provider's word for why the answer is over, by the provider's own table. */
-export function stopReasonOf(words: Readonly<Record<string, StopReason>>, word: string): StopReason | "unknown" {
-  return Object.hasOwn(words, word) ? (words[word] ?? "unknown") : "unknown";
+/** Why an answer is over. A word that nobody has documented is `unknown`, unless it names an error. */
+export type Ending = StopReason | "unknown" | Failure;
+
+/** The words of all formats: servers and gateways use each other's. */
+const stopWords: readonly (readonly [StopReason, string])[] = [
+  ["stop", "stop end_turn stop_sequence pause_turn complete completed"],
+  ["length", "length max_tokens max_output_tokens max_length model_length incomplete model_context_window_exceeded"],
+  ["tool_calls", "tool_calls tool_call tool_use function_call"],
+  [
+    "content_filter",
+    `content_filter content_filtered guardrail_intervened refusal sensitive safety recitation blocklist
+    prohibited_content spii image_safety`,
+  ],
+];
+
+const byWord = new Map(
+  stopWords.flatMap(([reason, words]) => words.split(/\s+/).map((word) => [word, reason] as const)),
+);
+
+/** What a word for an end that was none has in it. */
+const names =
+  /error|fail|abort|cancel|time_?d?_?out|overload|insufficient|unavailable|exhaust|interrupt|disconnect|crash/;
+
+/** A provider's word for why the answer is over, by the provider's own table, else by that of all formats. */
+export function endingOf(own: Readonly<Record<string, StopReason>>, word: string): Ending {
+  if (Object.hasOwn(own, word)) return own[word] ?? "unknown";
+  const common = word.toLowerCase().replaceAll(/[-\s]/g, "_");
+  const failureClass = byWord.has(common)
+    ? undefined
+    : (classOfWord(common) ?? (names.test(common) ? "upstream_5xx" : undefined));
+  if (failureClass === undefined) return byWord.get(common) ?? "unknown";
+  return { failureClass, message: "The provider reported that generation failed." };
 }
 
 export interface AnswerFacts {
@@ -15,18 +46,18 @@ export interface AnswerFacts {
   finalText?: string | undefined;
 }
 
-/** A broken call is a fault, unless the provider cut the answer short. */
+/** A broken call is a fault, unless the provider cut the answer short. So is an answer that ends for calls and has none. */
 export function answerEnd(
   calls: Pick<ToolCallCollector, "finish">,
-  reason: StopReason | "unknown",
+  reason: Ending,
   { refused = false, finalText }: AnswerFacts = {},
 ): ProviderEvent[] {
+  if (typeof reason === "object") return [{ type: "verdict", verdict: "failed", failure: reason }];
   const cut = reason === "length" || reason === "content_filter";
   const whole = calls.finish(cut);
-  if (whole.broken && !cut) {
-    const message = "A tool call's input is not a JSON object.";
-    return [{ type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } }];
-  }
+  if (whole.broken && !cut) return [malformed("A tool call's input is not a JSON object.")];
+  if (reason === "tool_calls" && whole.calls.length === 0)
+    return [malformed("The answer ends for a tool call that never came.")];
   const called = whole.calls.length > 0 && (reason === "stop" || reason === "unknown");
   const stopReason = called ? "tool_calls" : refused && reason === "stop" ? "content_filter" : reason;
   return [
@@ -40,3 +71,9 @@ export function answerEnd(
     },
   ];
 }
+
+const malformed = (message: string): ProviderEvent => ({
+  type: "verdict",
+  verdict: "failed",
+  failure: { failureClass: "malformed", message },
+});

@@ -6,7 +6,7 @@ import { asCount, asName, asRecord, asText, type JsonRecord } from "../wire/json
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd, stopReasonOf } from "./answer-end.ts";
+import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
@@ -42,7 +42,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
   const blocks = toolBlocks(calls);
   let usage: Usage = {};
   let messageId: string | undefined;
-  let stopReason: StopReason | "unknown" | undefined;
+  let stopReason: Ending | undefined;
   let done = false;
 
   const end = (events: ProviderEvent[], verdict: Verdict): void => {
@@ -115,7 +115,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
         return bound(events);
       case "message_delta": {
         const reason = asText(asRecord(event["delta"])?.["stop_reason"]);
-        if (reason !== undefined) stopReason = stopReasonOf(stopReasons, reason);
+        if (reason !== undefined) stopReason = endingOf(stopReasons, reason);
         return count(events, event["usage"]);
       }
       case "message_stop":

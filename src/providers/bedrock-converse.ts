@@ -5,7 +5,7 @@ import type { Usage } from "../../schemas/usage.ts";
 import { awsEventReader, type AwsItem, type AwsMessage } from "../wire/aws-event-stream.ts";
 import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd, stopReasonOf } from "./answer-end.ts";
+import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { bedrockConverseRequest } from "./bedrock-converse-request.ts";
 import { signBedrockRequest } from "./bedrock-converse-signature.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
@@ -40,7 +40,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
   const messages = awsEventReader(maxEvent);
   const calls = toolCallCollector();
   const blocks = toolBlocks(calls);
-  let stopReason: StopReason | "unknown" | undefined;
+  let stopReason: Ending | undefined;
   let counted = false;
   let done = false;
 
@@ -74,7 +74,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     if (reason === "malformed_model_output" || reason === "malformed_tool_use") {
       return fail(events, "The model's output was malformed.");
     }
-    stopReason = stopReasonOf(stopReasons, reason);
+    stopReason = endingOf(stopReasons, reason);
     events.push({ type: "finishing" });
   };
 

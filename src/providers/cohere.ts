@@ -6,7 +6,7 @@ import type { Usage } from "../../schemas/usage.ts";
 import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd, stopReasonOf } from "./answer-end.ts";
+import { answerEnd, endingOf } from "./answer-end.ts";
 import { cohereRequest } from "./cohere-request.ts";
 import { errorEventFacts, errorFacts, type ErrorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
@@ -77,7 +77,7 @@ export function cohereReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
       return broken(events, prose ?? "");
     }
     done = true;
-    events.push(...answerEnd(calls, stopReasonOf(stopReasons, reason)));
+    events.push(...answerEnd(calls, endingOf(stopReasons, reason)));
   };
 
   const event = (events: ProviderEvent[], body: JsonRecord, type: string | undefined): void => {

@@ -5,7 +5,7 @@ import type { Failure } from "../../schemas/failure.ts";
 import { asArray, asCount, asName, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { startsLikeSse } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd, stopReasonOf } from "./answer-end.ts";
+import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { geminiBody, type GeminiItem } from "./gemini-body.ts";
 import { geminiCalls } from "./gemini-calls.ts";
@@ -53,7 +53,7 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   const body = geminiBody(maxEvent);
   const calls = geminiCalls();
   const sumUp = geminiUsage();
-  let finish: StopReason | "unknown" | undefined;
+  let finish: Ending | undefined;
   let model: string | undefined;
   let done = false;
 
@@ -73,7 +73,7 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
     events.push(...answerEnd(calls, finish));
   };
 
-  const finishing = (events: ProviderEvent[], reason: StopReason | "unknown"): void => {
+  const finishing = (events: ProviderEvent[], reason: Ending): void => {
     finish = reason;
     // An array is over with its bracket only, so nobody may stop waiting for that.
     if (body.framing === "sse") events.push({ type: "finishing" });
@@ -96,7 +96,7 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
       const message = "The provider reported that generation failed.";
       return fail(events, { failureClass: "upstream_5xx", message, providerCode: reason });
     }
-    finishing(events, stopReasonOf(stopReasons, reason));
+    finishing(events, endingOf(stopReasons, reason));
   };
 
   const response = (events: ProviderEvent[], entry: JsonRecord): void => {

@@ -1,6 +1,5 @@
 // Ollama's native chat: one JSON object per line. Complete only with a line that says done: true.
 import type { Target } from "../../schemas/config.ts";
-import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
@@ -17,6 +16,7 @@ import {
   unsentToolErrors,
   urlOf,
 } from "./conversation.ts";
+import { answerEnd, endingOf } from "./answer-end.ts";
 import { errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, AdapterRequest, ReaderLimits } from "./provider.ts";
@@ -31,8 +31,6 @@ export const ollama: Adapter = {
   starts: (character) => character !== "<",
   continues: () => true,
 };
-
-const stopReasons: Record<string, StopReason> = { stop: "stop", length: "length" };
 
 export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const lines = lineReader(maxEvent);
@@ -55,14 +53,9 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
     });
     if (usage !== undefined) events.push({ type: "usage", usage });
     const reason = asText(entry["done_reason"]) ?? "";
+    done = true;
     // Calls come whole, so a broken one is a fault even at the length limit.
-    const whole = calls.finish(false);
-    if (whole.broken) return fail(events, "A tool call's input is not a JSON object.");
-    events.push(...whole.calls);
-    const named = Object.hasOwn(stopReasons, reason) ? stopReasons[reason] : undefined;
-    // The last line says `stop` also after a tool call.
-    const stopReason = calls.size > 0 && named !== "length" ? "tool_calls" : named;
-    end(events, { type: "verdict", verdict: "complete", ...(stopReason !== undefined && { stopReason }) });
+    events.push(...answerEnd({ finish: () => calls.finish(false) }, endingOf({}, reason)));
   };
 
   const entry = (events: ProviderEvent[], text: string): "json" | "not json" => {

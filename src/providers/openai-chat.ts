@@ -1,16 +1,15 @@
 // OpenAI Chat Completions and its family: SSE chunks to events. Complete only with a finish_reason and then [DONE] or a clean end; [DONE] alone proves nothing.
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
-import type { StopReason } from "../../schemas/outcome.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { gluedValues } from "../wire/json-array.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd, stopReasonOf } from "./answer-end.ts";
+import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
-import { chatStopReasons, chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
+import { chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
 import { continuationOf } from "./openai-presets.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
@@ -29,7 +28,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const template = jsonTemplate(["obfuscation"]);
   const frames = sseReader(maxEvent, { template, event: undefined });
   const calls = toolCallCollector();
-  let finish: StopReason | "unknown" | undefined;
+  let finish: Ending | undefined;
   let refused = false;
   let streamed = false;
   let toolPieces = 0;
@@ -41,11 +40,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     done = true;
     events.push(verdict);
   };
-  const fail = (
-    events: ProviderEvent[],
-    failureClass: "malformed" | "protocol" | "overloaded" | "upstream_5xx",
-    message: string,
-  ) => end(events, { type: "verdict", verdict: "failed", failure: { failureClass, message } });
+  const fail = (events: ProviderEvent[], failureClass: "malformed", message: string): void =>
+    end(events, { type: "verdict", verdict: "failed", failure: { failureClass, message } });
 
   const complete = (events: ProviderEvent[]): void => {
     if (finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
@@ -83,11 +79,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   };
 
   const finished = (events: ProviderEvent[], reason: string): void => {
-    if (reason === "error" || reason === "abort")
-      return fail(events, "upstream_5xx", "The provider reported that generation failed.");
-    if (reason === "insufficient_system_resource")
-      return fail(events, "overloaded", "The provider ran out of resources.");
-    finish = stopReasonOf(chatStopReasons, reason);
+    finish = endingOf({}, reason);
+    if (typeof finish === "object") return end(events, { type: "verdict", verdict: "failed", failure: finish });
     events.push({ type: "finishing" });
   };
 

@@ -1,20 +1,9 @@
 // What one chunk of OpenAI's chat format says, whoever sends it: text, reasoning, tool call pieces, usage, reasons. Keeps no state.
-import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { inputPiece, type ToolCallPiece } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
-
-export const chatStopReasons: Record<string, StopReason> = {
-  stop: "stop",
-  length: "length",
-  model_length: "length",
-  incomplete: "length",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  content_filter: "content_filter",
-};
 
 /** One reasoning, however many of its spellings the delta has. */
 export function reasoningText(delta: JsonRecord): string | undefined {

@@ -15,6 +15,17 @@ export function untilVerdict<Frame>(
   frames: Stage<Uint8Array, Frame>,
   { isDone, frame, bodyEnd }: FrameReading<Frame>,
 ): Stage<Uint8Array, ProviderEvent> {
+  let shown = false;
+
+  /** An answer that gives no reason for its end and has shown nothing is none. */
+  const proven = (events: ProviderEvent[]): ProviderEvent[] => {
+    shown ||= events.some(isOutput);
+    const last = events.at(-1);
+    if (shown || last?.type !== "verdict" || last.verdict !== "complete") return events;
+    if (last.stopReason !== undefined || last.finalText !== undefined) return events;
+    return [...events.slice(0, -1), { type: "verdict", verdict: "truncated" }];
+  };
+
   const read = (batch: readonly Frame[]): ProviderEvent[] => {
     const events: ProviderEvent[] = [];
     for (const one of batch) {
@@ -23,13 +34,18 @@ export function untilVerdict<Frame>(
     }
     return events;
   };
+
   return {
-    feed: (bytes) => (isDone() ? [] : read(frames.feed(bytes))),
+    feed: (bytes) => (isDone() ? [] : proven(read(frames.feed(bytes)))),
     end: () => {
       if (isDone()) return [];
       const events = read(frames.end());
       if (!isDone()) bodyEnd(events);
-      return events;
+      return proven(events);
     },
   };
 }
+
+/** Whether a user sees it. */
+export const isOutput = ({ type }: ProviderEvent): boolean =>
+  type === "text" || type === "snapshot" || type === "reasoning" || type === "tool_call" || type === "tool_call_delta";

@@ -1,12 +1,11 @@
 // Workers AI: its own SSE chunks, and the OpenAI chat chunks of its newer models, to events. Complete only with [DONE] after something of an answer.
 import type { Failure } from "../../schemas/failure.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
-import type { StopReason } from "../../schemas/outcome.ts";
 import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd, stopReasonOf } from "./answer-end.ts";
-import { chatStopReasons, chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
+import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
+import { chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
@@ -27,7 +26,7 @@ export const workersAi: Adapter = {
 function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const frames = sseReader(maxEvent);
   const calls = toolCallCollector();
-  let finish: StopReason | "unknown" = "unknown";
+  let finish: Ending = "unknown";
   let answered = false;
   let model: string | undefined;
   let done = false;
@@ -49,7 +48,7 @@ function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Provider
 
   const reason = (value: unknown): void => {
     const word = asText(value);
-    if (word !== undefined) finish = stopReasonOf(chatStopReasons, word);
+    if (word !== undefined) finish = endingOf({}, word);
   };
 
   const delta = (events: ProviderEvent[], said: JsonRecord): void => {

@@ -88,7 +88,6 @@ describe("R-PROV-5 stop reasons", () => {
     ["pause_turn", "stop"],
     ["max_tokens", "length"],
     ["model_context_window_exceeded", "length"],
-    ["tool_use", "tool_calls"],
     ["refusal", "content_filter"],
     ["something_new", undefined],
     ["toString", undefined],

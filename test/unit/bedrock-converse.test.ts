@@ -94,7 +94,6 @@ describe("R-PROV-1 R-PROV-6 the end", () => {
     ["stop_sequence", "stop"],
     ["max_tokens", "length"],
     ["model_context_window_exceeded", "length"],
-    ["tool_use", "tool_calls"],
     ["guardrail_intervened", "content_filter"],
     ["content_filtered", "content_filter"],
     ["constructor", undefined],
@@ -102,7 +101,7 @@ describe("R-PROV-1 R-PROV-6 the end", () => {
     [null, undefined],
     [7, undefined],
   ])("stopReason %s is %s", (reason, stopReason) => {
-    expect(reading(bedrockStop(reason)).verdicts).toEqual([complete(stopReason)]);
+    expect(reading(bedrockText("a"), bedrockStop(reason)).verdicts).toEqual([complete(stopReason)]);
   });
   test.each(["malformed_model_output", "malformed_tool_use"])("R-PROV-3 stopReason %s is a failure", (reason) => {
     expect(reading(bedrockText("a"), bedrockStop(reason), bedrockMetadata()).verdicts).toMatchObject([

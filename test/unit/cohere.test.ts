@@ -69,12 +69,11 @@ describe("R-PROV-1 the end", () => {
     ["COMPLETE", "stop"],
     ["STOP_SEQUENCE", "stop"],
     ["MAX_TOKENS", "length"],
-    ["TOOL_CALL", "tool_calls"],
     ["constructor", undefined],
     [null, undefined],
     [7, undefined],
   ])("finish_reason %s is %s", (reason, stopReason) => {
-    expect(reading(cohereEnd(reason)).verdicts).toEqual([complete(stopReason)]);
+    expect(reading(cohereText("a"), cohereEnd(reason)).verdicts).toEqual([complete(stopReason)]);
   });
   test("the type may stand in the event line only, or in the data only", () => {
     expect(

@@ -64,7 +64,8 @@ describe("R-PROV-1 the end", () => {
     [null, undefined],
     ["", undefined],
   ])("done_reason %s is %s", (reason, stopReason) => {
-    expect(reading(jsonLine({ done: true, done_reason: reason })).verdicts).toEqual([complete(stopReason)]);
+    const wire = [ollamaLine({ content: "a" }), jsonLine({ done: true, done_reason: reason })];
+    expect(reading(...wire).verdicts).toEqual([complete(stopReason)]);
   });
   test("the last line's line end may be missing, and any will do", () => {
     const wire = ollamaChat({ deltas: ["a"] }).join("");

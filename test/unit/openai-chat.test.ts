@@ -102,8 +102,6 @@ describe("R-PROV-5 finish reasons", () => {
     ["length", "length"],
     ["model_length", "length"],
     ["incomplete", "length"],
-    ["tool_calls", "tool_calls"],
-    ["function_call", "tool_calls"],
     ["content_filter", "content_filter"],
     ["eos", undefined],
     ["constructor", undefined],
