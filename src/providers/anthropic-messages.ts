@@ -13,7 +13,7 @@ import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { sseJson } from "./sse-json.ts";
 import { toolBlocks } from "./tool-blocks.ts";
-import { toolCallCollector } from "./tool-calls.ts";
+import { inputPiece, toolCallCollector, wholeInput } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
@@ -66,7 +66,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     if (block["type"] === "thinking" && thinking !== undefined) events.push({ type: "reasoning", text: thinking });
     if (block["type"] !== "tool_use") return blocks.close(index);
     const [id, name] = [asText(block["id"]), asText(block["name"])];
-    events.push(...blocks.open(index, { id, name, input: asRecord(block["input"]) }));
+    events.push(...blocks.open(index, { id, name, input: wholeInput(block["input"]) }));
   };
 
   const blockDelta = (events: ProviderEvent[], index: number, delta: JsonRecord): void => {
@@ -75,7 +75,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     if (text !== undefined) events.push({ type: "text", text });
     if (thinking !== undefined) events.push({ type: "reasoning", text: thinking });
     // Deltas win over an input given at the block's start: some servers send both.
-    events.push(...blocks.feed(index, asText(delta["partial_json"])));
+    events.push(...blocks.feed(index, inputPiece(delta["partial_json"])));
   };
 
   const stop = (events: ProviderEvent[]): void => {

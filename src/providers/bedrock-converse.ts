@@ -11,7 +11,7 @@ import { signBedrockRequest } from "./bedrock-converse-signature.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, HttpAnswer, ReaderLimits } from "./provider.ts";
 import { toolBlocks } from "./tool-blocks.ts";
-import { toolCallCollector } from "./tool-calls.ts";
+import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
 import { knownCounts } from "./usage.ts";
 
@@ -36,6 +36,9 @@ const stopReasons: Record<string, StopReason> = {
   content_filtered: "content_filter",
 };
 
+/** The events that say something. */
+const read = new Set(["contentBlockStart", "contentBlockDelta", "messageStop", "metadata"]);
+
 export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const messages = awsEventReader(maxEvent);
   const calls = toolCallCollector();
@@ -58,7 +61,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     // Signatures and redacted reasoning are for the model alone.
     const reasoning = asText(asRecord(part["reasoningContent"])?.["text"]);
     if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
-    events.push(...blocks.feed(index, asText(asRecord(part["toolUse"])?.["input"])));
+    events.push(...blocks.feed(index, inputPiece(asRecord(part["toolUse"])?.["input"])));
     if (calls.excessive) fail(events, "A tool call is larger than the limit.");
   };
 
@@ -102,13 +105,16 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     const body = asRecord(parsed?.value) ?? {};
     const kind = headers.get(":message-type") ?? "event";
     if (kind !== "event") {
-      const type = headers.get(":exception-type") ?? headers.get(":error-code");
+      const type = headers.get(":exception-type") ?? headers.get(":error-code") ?? headers.get(":event-type");
       const prose = asText(body["message"]) ?? headers.get(":error-message") ?? "";
       const failure = inBandFailure({ type, code: undefined, message: prose });
       return end(events, { type: "verdict", verdict: "failed", failure });
     }
+    const name = headers.get(":event-type") ?? "";
+    // What a service sends under other names, with or without a payload, is for others.
+    if (!read.has(name)) return;
     if (parsed === undefined) return fail(events, "A wire event is not JSON.");
-    event(events, headers.get(":event-type") ?? "", body);
+    event(events, name, body);
   };
 
   const frame = (events: ProviderEvent[], item: AwsItem): void => {

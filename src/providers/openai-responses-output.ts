@@ -1,6 +1,6 @@
 // The output of an OpenAI Responses stream: pieces, statements and finished items to events. Knows no end of the answer, no usage and no error.
 import type { ProviderOutput } from "../../schemas/provider.ts";
-import { asCount, asRecord, asText, jsonText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asCount, asRecord, asText, jsonText, type JsonRecord } from "../wire/json.ts";
 import { messageText, reasoningText, recordsIn } from "./openai-responses-entry.ts";
 import {
   outputItems,
@@ -10,7 +10,7 @@ import {
   type ReasoningContent,
 } from "./openai-responses-items.ts";
 import type { StatedText } from "./stated-text.ts";
-import { inputPiece, toolCallCollector, type ToolCallCollector } from "./tool-calls.ts";
+import { inputPiece, toolCallCollector, wholeInput, type ToolCallCollector } from "./tool-calls.ts";
 
 /** UTF-16 units of stated text that is held without having been shown. */
 const MAX_HELD = 8_388_608;
@@ -83,9 +83,7 @@ export function responsesOutput(): ResponsesOutput {
 
   const added = ({ content }: OutputItem, entry: JsonRecord): ProviderOutput[] => {
     if (content.kind !== "call") return [];
-    const input = inputOf(entry);
-    // Pieces may repeat an input that is whole from the start: they win over it. A part of one says nothing.
-    return identify(content, entry, asRecord(typeof input === "string" ? parseJson(input)?.value : input));
+    return identify(content, entry, wholeInput(inputOf(entry)));
   };
 
   const piece = ({ index, content }: OutputItem, channel: string, event: JsonRecord): ProviderOutput[] => {

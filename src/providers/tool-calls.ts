@@ -39,6 +39,10 @@ export interface ToolCallCollector {
    * `cut`: the provider stopped early, so that a call without any input counts as broken, not as one without arguments.
    */
   finish(cut: boolean): { calls: ProviderOutput[]; broken: boolean };
+  /** Whether the input of the call at an index has come to its closing bracket in pieces. */
+  isWhole(index: number): boolean;
+  /** The input so far of the call at an index, as JSON text. */
+  inputText(index: number): string;
   readonly size: number;
   /** Some limit was passed: nothing that would be collected from here on can be trusted to end. */
   readonly excessive: boolean;
@@ -118,6 +122,11 @@ export function toolCallCollector(): ToolCallCollector {
       }
       return { calls: whole, broken: whole.length < calls.length };
     },
+    isWhole: (index) => calls.findLast((call) => call.index === index)?.scan.progress === "closed",
+    inputText(index) {
+      const call = calls.findLast((candidate) => candidate.index === index);
+      return call?.text.trim() || (jsonText(call?.whole ?? {}) ?? "");
+    },
     get size() {
       return calls.length;
     },
@@ -132,6 +141,11 @@ export function toolCallCollector(): ToolCallCollector {
 export function inputPiece(value: unknown): ToolCallPiece["input"] {
   if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
   return asRecord(value) ?? jsonText(value) ?? "[";
+}
+
+/** The input that a call has from its start, as an object or as its JSON text; pieces win over it. A part of one says nothing. */
+export function wholeInput(value: unknown): Record<string, unknown> | undefined {
+  return asRecord(typeof value === "string" ? parseJson(value)?.value : value);
 }
 
 /** The call a piece goes on with; `undefined` when it opens one. */

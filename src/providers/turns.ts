@@ -11,19 +11,24 @@ export function turnsOf(messages: readonly Message[], blocksOf: (message: Messag
     if (message.role === "system") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
     const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...blocksOf(message));
+    // One by one: as arguments of one call there could be too many.
+    if (last?.role === role) for (const block of blocksOf(message)) last.content.push(block);
     else turns.push({ role, content: blocksOf(message) });
   }
   return withoutTrailingSpace(turns);
 }
 
-/** These APIs refuse a trailing assistant text that ends in white space or is empty. */
+/** These APIs refuse a trailing assistant text that ends in white space or is empty, however many blocks it comes in. */
 function withoutTrailingSpace(turns: Turn[]): Turn[] {
   const turn = turns.at(-1);
-  const block = turn?.content.at(-1);
-  const text = block?.["text"];
-  if (turn?.role !== "assistant" || typeof text !== "string") return turns;
-  const trimmed = text.trimEnd();
-  const content = [...turn.content.slice(0, -1), ...(trimmed === "" ? [] : [{ ...block, text: trimmed }])];
+  if (turn?.role !== "assistant") return turns;
+  const content = [...turn.content];
+  for (let block = content.at(-1); typeof block?.["text"] === "string"; block = content.at(-1)) {
+    const text = block["text"].trimEnd();
+    content.pop();
+    if (text === "") continue;
+    content.push({ ...block, text });
+    break;
+  }
   return [...turns.slice(0, -1), ...(content.length === 0 ? [] : [{ ...turn, content }])];
 }

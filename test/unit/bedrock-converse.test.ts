@@ -190,6 +190,12 @@ describe("R-PROV-3 a failure inside a stream keeps its class, first and after te
       failed("context_length"),
     ]);
   });
+  test("a word that stands where an event's name does", () => {
+    const headers = { ":message-type": "exception", ":event-type": "throttlingException" };
+    expect(reading(bedrockText("a"), awsMessage(headers, '{"message":"x"}'), bedrockStop()).verdicts).toMatchObject([
+      failed("rate_limited"),
+    ]);
+  });
   test("R-PROV-9 the message is ours", () => {
     for (const wire of [bedrockException("validationException", "SECRET"), bedrockErrorMessage("SECRET", "SECRET")]) {
       expect(JSON.stringify(events(wire))).not.toContain("SECRET");
@@ -213,6 +219,15 @@ describe("R-PROV-3 what is no message", () => {
       awsMessage({ ":event-type": "contentBlockDelta" }, payload),
     );
     expect(reading(...odd, awsMessage({}, "{}"), bedrockStop()).verdicts).toEqual([complete("stop")]);
+  });
+  test("R-PROV-2 an event of another name is passed over, whatever its payload is", () => {
+    const others = ["initial-response", "ping"].flatMap((name) =>
+      ["", "{", "x"].map((payload) => awsMessage({ ":event-type": name, ":message-type": "event" }, payload)),
+    );
+    expect(reading(...others, bedrockText("a"), bedrockStop())).toMatchObject({
+      text: "a",
+      verdicts: [complete("stop")],
+    });
   });
   test("a stream begins with the length of a message; JSON and pages do not", () => {
     expect(["\0", "{", "<", "d", " "].map((character) => bedrockConverse.starts(character))).toEqual([

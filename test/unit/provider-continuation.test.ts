@@ -109,3 +109,35 @@ describe("R-PROV-10 anthropic-messages refuses white space at the end of a begun
     ]);
   });
 });
+
+describe.each(["anthropic-messages", "bedrock-converse"] as const)(
+  "R-PROV-10 %s: white space over several texts",
+  (adapter) => {
+    const texts = (...parts: string[]): Messages => [
+      question,
+      { role: "assistant", content: parts.map((text) => ({ type: "text" as const, text })) },
+    ];
+    const turns = (messages: Messages): string[][] =>
+      Array.from(Object(bodyOf({ adapter }, messages)).messages, ({ content }: { content: { text: string }[] }) =>
+        content.map(({ text }) => text),
+      );
+    test.each([
+      ["in one message", texts("Hello ", "  ")],
+      ["in two messages", [...begun("Hello "), { role: "assistant" as const, content: " " }]],
+      ["in many", [...texts("Hello \n", "", "\n"), ...Array(5).fill({ role: "assistant" as const, content: "\t" })]],
+    ])("%s", (_name, messages) => {
+      expect(turns(messages)).toEqual([["Count to five."], ["Hello"]]);
+    });
+    test("texts of white space alone are not begun", () => {
+      expect(turns(texts(" ", "\n"))).toEqual([["Count to five."]]);
+    });
+  },
+);
+
+test("R-PROV-7 a turn of more parts than a call can have arguments is sent", () => {
+  const parts = Array.from({ length: 200_000 }, () => ({ type: "text" as const, text: "a" }));
+  const messages: Messages = [question, { role: "user", content: parts }];
+  for (const adapter of ["anthropic-messages", "bedrock-converse"] as const) {
+    expect(JSON.stringify(bodyOf({ adapter }, messages)).length).toBeGreaterThan(parts.length);
+  }
+});
