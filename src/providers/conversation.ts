@@ -6,11 +6,17 @@ export function messagesOf(request: StartRequest): Message[] {
   return request.messages ?? [{ role: "user", content: request.prompt ?? "" }];
 }
 
-/** The same request, with an answer begun that the model is to go on with. */
-export const withPrefill = (request: StartRequest, text: string): StartRequest => ({
-  ...request,
-  messages: [...messagesOf(request), { role: "assistant", content: text }],
-});
+/** The same request, with an answer begun that the model is to go on with. One that the conversation itself has begun is made longer. */
+export function withPrefill(request: StartRequest, text: string): StartRequest {
+  const messages = messagesOf(request);
+  const last = messages.at(-1);
+  if (last?.role !== "assistant" || last.toolCalls !== undefined) {
+    return { ...request, messages: [...messages, { role: "assistant", content: text }] };
+  }
+  const { content = "" } = last;
+  const longer = typeof content === "string" ? content + text : [...content, { type: "text" as const, text }];
+  return { ...request, messages: [...messages.slice(0, -1), { ...last, content: longer }] };
+}
 
 type ImagePart = { type: "image"; url?: string; data?: string; mediaType?: string };
 export type Part = { type: "text"; text: string } | ImagePart;

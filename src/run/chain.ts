@@ -17,6 +17,7 @@ const RETRY_MAX_MS = 8000;
 export function open(step: Step, at: number, opening: Opening): void {
   const { target, prefill } = opening;
   const attempt = step.state.attempts.length;
+  const continued = prefill === undefined ? undefined : shownOf(step.state);
   emit(step, at, {
     type: "attempt",
     payload: {
@@ -24,10 +25,11 @@ export function open(step: Step, at: number, opening: Opening): void {
       step: 0,
       targetId: target.id,
       phase: "started",
-      ...(prefill !== undefined && { continues: true }),
+      ...(continued !== undefined && { continues: true }),
     },
   });
-  remember(step, { waiting: undefined, seam: prefill === undefined ? undefined : openSeam(shownOf(step.state)) });
+  const seam = continued === undefined ? undefined : openSeam(continued, step.state.charter.asks.json);
+  remember(step, { waiting: undefined, seam, continued });
   step.effects.push({ type: "open", attempt, ...opening });
   telemetry(step, {
     type: "stream_attempt_started",
@@ -35,20 +37,20 @@ export function open(step: Step, at: number, opening: Opening): void {
   });
 }
 
-/** The first attempt of a run: where the route says so, another may join it. */
+/** An attempt with nothing before it: where the route says so, another may join it. */
 export function openFirst(step: Step, at: number, target: PlannedTarget): void {
   const { chain, hedgeAfterMs: ms } = step.state.charter;
   open(step, at, { target });
   if (ms !== undefined && chain.length > 1) step.effects.push({ type: "wake", input: "hedge", ms, spreadMs: 0 });
 }
 
-/** The first attempt has shown nothing for too long: the next target is asked as well. */
+/** The only target asked so far has shown nothing for too long: the next one is asked as well. */
 export function hedge(step: Step, at: number): void {
   const { attempts, charter, committed } = step.state;
-  const [first] = attempts;
+  const live = liveAttempts(step.state);
   const target = untried(step.state);
-  if (committed || attempts.length > 1 || first?.status !== "started" || target === undefined) return;
-  if (charter.hedgeAfterMs === undefined) return;
+  const alone = live.length === 1 && !attempts.some(({ status }) => status === "failed");
+  if (committed || !alone || target === undefined || charter.hedgeAfterMs === undefined) return;
   open(step, at, { target });
   step.effects.push({ type: "report", report: { targetId: target.id, result: "hedged" } });
 }
@@ -69,69 +71,85 @@ export function failed(step: Step, at: number, attempt: number, failure: Failure
   const live = liveAttempt(step.state, attempt);
   if (live === undefined) return;
   failAttempt(step, at, attempt, failure);
-  if (live.status === "committed") failedAfterCommit(step, at, live, failure);
+  if (live.status === "committed") failedAfterCommit(step, at, failure);
   else failedBeforeCommit(step, at, live, failure);
 }
 
 function failedBeforeCommit(step: Step, at: number, live: AttemptRecord, failure: Failure): void {
-  // While a hedge runs, the run has not failed.
-  if (liveAttempts(step.state).length > 0) return;
-  const { volatile } = step.state;
-  const { cause } = volatile;
+  const { seam } = step.state.volatile;
+  const { fallsBack } = failurePolicies[failure.failureClass];
+  if (liveAttempts(step.state).length > 0) {
+    // While a hedge runs, the run has not failed; what would have ended it ends it when the hedge fails, too.
+    if (!fallsBack) remember(step, { refusal: failure });
+    return;
+  }
   const target = planned(step.state, live);
-  const continued = volatile.seam !== undefined;
-  if (continued && failure.failureClass === "invalid_request" && target !== undefined) {
+  if (seam !== undefined && failure.failureClass === "invalid_request" && target !== undefined) {
     // It was the continuation that it refused: it may still answer from the beginning.
     retract(step, at);
     return open(step, at, { target });
   }
-  const { fallsBack } = failurePolicies[failure.failureClass];
-  const next = fallsBack ? nextOpening(step.state, live, failure, at) : undefined;
-  if (next !== undefined) goOn(step, at, next, continued);
-  else if (cause !== undefined) fail(step, at, failedOutcome(step.state, at, cause));
-  else fail(step, at, fallsBack ? exhaustedOutcome(step.state, at) : failedOutcome(step.state, at, failure));
+  const refusal = step.state.volatile.refusal ?? (fallsBack ? undefined : failure);
+  const next = refusal === undefined ? nextOpening(step.state, at) : undefined;
+  const reason = step.state.cause ?? refusal;
+  if (next !== undefined) goOn(step, at, next);
+  else fail(step, at, reason === undefined ? exhaustedOutcome(step.state, at) : failedOutcome(step.state, at, reason));
 }
 
-function failedAfterCommit(step: Step, at: number, live: AttemptRecord, failure: Failure): void {
-  const { charter, toolCalls, volatile } = step.state;
-  const policy = charter.onMidStreamFailure;
-  const mayGoOn = policy !== "fail" && toolCalls.length === 0 && failurePolicies[failure.failureClass].fallsBack;
-  const next = mayGoOn ? nextOpening(step.state, live, failure, at) : undefined;
-  if (next === undefined) return fail(step, at, failedOutcome(step.state, at, volatile.cause ?? failure));
-  if (policy === "continue") remember(step, { cause: volatile.cause ?? failure });
-  goOn(step, at, next, policy === "continue");
+function failedAfterCommit(step: Step, at: number, failure: Failure): void {
+  const { charter, toolCalls } = step.state;
+  const mayGoOn =
+    charter.onMidStreamFailure !== "fail" && toolCalls.length === 0 && failurePolicies[failure.failureClass].fallsBack;
+  const next = mayGoOn ? nextOpening(step.state, at) : undefined;
+  if (next !== undefined) goOn(step, at, next);
+  else fail(step, at, failedOutcome(step.state, at, step.state.cause ?? failure));
+}
+
+/** A restart has ended the wait before an attempt: what is left of it begins again. */
+export function decideAgain(step: Step, at: number): void {
+  const { lastFailure, attempts } = step.state;
+  const last = attempts.at(-1);
+  if (lastFailure === undefined || last === undefined) return;
+  if (last.firstOutputMs === undefined) failedBeforeCommit(step, at, last, lastFailure);
+  else failedAfterCommit(step, at, lastFailure);
 }
 
 interface Next {
   target: PlannedTarget;
-  /** Milliseconds, for the same target again; and how much of chance comes on top. */
+  /** Milliseconds, for a target that has failed; and how much of chance comes on top. */
   waitMs: number;
   spreadMs: number;
 }
 
-/** The next target of the chain; when there is none, the same one again where the failure allows it. */
-function nextOpening(state: RunState, live: AttemptRecord, failure: Failure, at: number): Next | undefined {
+/** The next target of the chain; when there is none, one that failed and may be tried again, the one that is due first. */
+function nextOpening(state: RunState, at: number): Next | undefined {
   const target = untried(state);
   if (target !== undefined) return { target, waitMs: 0, spreadMs: 0 };
-  const same = planned(state, live);
-  if (same === undefined || !failurePolicies[failure.failureClass].retriesSame) return undefined;
-  const tries = state.attempts.filter(({ targetId, status }) => targetId === same.id && status === "failed").length;
-  if (tries > same.retries) return undefined;
-  const own = Math.min(RETRY_MS * 2 ** (tries - 1), RETRY_MAX_MS);
-  const [waitMs, spreadMs] = failure.retryAfterMs === undefined ? [own / 2, own / 2] : [failure.retryAfterMs, 0];
-  const { charter, volatile } = state;
-  const fits = volatile.waitedMs + waitMs + spreadMs <= charter.retryBudgetMs;
-  return fits && at + waitMs + spreadMs < charter.startedAt + charter.totalMs
-    ? { target: same, waitMs, spreadMs }
-    : undefined;
+  const again = state.charter.chain.flatMap((tried) => retryOf(state, tried, at));
+  return again.toSorted((left, right) => left.waitMs + left.spreadMs - right.waitMs - right.spreadMs)[0];
+}
+
+function retryOf({ charter, attempts, failedAt, waitedMs }: RunState, target: PlannedTarget, at: number): Next[] {
+  const tries = attempts.filter(({ targetId, status }) => targetId === target.id && status === "failed");
+  const last = tries.at(-1);
+  if (last?.failureClass === undefined || !failurePolicies[last.failureClass].retriesSame) return [];
+  if (tries.length > target.retries) return [];
+  const own = Math.min(RETRY_MS * 2 ** (tries.length - 1), RETRY_MAX_MS);
+  const passed = Math.max(0, at - (failedAt[last.attempt] ?? at));
+  const waitMs = Math.max(0, (last.retryAfterMs ?? own / 2) - passed);
+  const spreadMs = last.retryAfterMs === undefined ? Math.max(0, Math.min(own / 2, own - passed)) : 0;
+  const longest = waitMs + spreadMs;
+  const fits = waitedMs + longest <= charter.retryBudgetMs && at + longest < charter.startedAt + charter.totalMs;
+  return fits ? [{ target, waitMs, spreadMs }] : [];
 }
 
 /** What was shown stays where the next attempt can go on from it, and is taken back otherwise. */
-function goOn(step: Step, at: number, { target, waitMs, spreadMs }: Next, continues: boolean): void {
+function goOn(step: Step, at: number, { target, waitMs, spreadMs }: Next): void {
+  const continues = isShown(step.state) && step.state.charter.onMidStreamFailure === "continue";
   const opening = continues ? continuation(step, at, target) : { target };
   if (opening.prefill === undefined && isShown(step.state)) retract(step, at);
   if (waitMs + spreadMs === 0) return open(step, at, opening);
-  remember(step, { waiting: opening, waitedMs: step.state.volatile.waitedMs + waitMs + spreadMs });
+  remember(step, { waiting: opening });
   step.effects.push({ type: "wake", input: "retry", ms: waitMs, spreadMs });
 }
 
@@ -159,10 +177,11 @@ const shownOf = ({ text, stepText }: RunState): string => text.slice(stepText.le
 export const isShown = ({ text, stepText, reasoning, openInputs }: RunState): boolean =>
   text !== stepText || reasoning !== "" || openInputs.length > 0;
 
-/** The first target of the chain that has not failed, and is not being asked. */
+/** The first target of the chain that was never asked, or else one that was only given up for a faster one. */
 function untried({ charter, attempts }: RunState): PlannedTarget | undefined {
+  const asked = new Set(attempts.map(({ targetId }) => targetId));
   const used = new Set(attempts.flatMap(({ targetId, status }) => (status === "superseded" ? [] : [targetId])));
-  return charter.chain.find(({ id }) => !used.has(id));
+  return charter.chain.find(({ id }) => !asked.has(id)) ?? charter.chain.find(({ id }) => !used.has(id));
 }
 
 const planned = ({ charter }: RunState, { targetId }: AttemptRecord): PlannedTarget | undefined =>

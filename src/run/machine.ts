@@ -7,7 +7,7 @@ import { cancel, complete, fail, failAttempt } from "./endings.ts";
 import { attemptedProviderIds, failedOutcome } from "./outcome.ts";
 import { fitOutput } from "./output-limit.ts";
 import { recover, resume } from "./recovery.ts";
-import { closeSeam, join, type Joined } from "./seam.ts";
+import { closeSeam, join, joinWhole, type Joined } from "./seam.ts";
 import { liveAttempt, liveAttempts, type RunState } from "./state.ts";
 import { abort, emit, logTexts, logUsage, remember, telemetry, type Step } from "./step.ts";
 import { noted } from "./volatile.ts";
@@ -110,8 +110,11 @@ function provider(step: Step, attempt: number, event: ProviderEvent | undefined,
     case "text":
       said(step, attempt, event.text, at);
       break;
-    case "snapshot":
     case "reasoning":
+      // A model may think before it goes on: that settles nothing about its text.
+      output(step, attempt, event, at);
+      break;
+    case "snapshot":
     case "tool_call_delta":
     case "tool_call":
       settleSeam(step, attempt, at);
@@ -148,9 +151,9 @@ function settleSeam(step: Step, attempt: number, at: number): void {
   if (seam !== undefined) show(step, attempt, closeSeam(seam), at);
 }
 
-function show(step: Step, attempt: number, { seam, text, restarts }: Joined, at: number): void {
+function show(step: Step, attempt: number, { seam, text, replaces }: Joined, at: number): void {
   remember(step, { seam });
-  if (restarts) output(step, attempt, { type: "snapshot", text: step.state.stepText + text }, at);
+  if (replaces) output(step, attempt, { type: "snapshot", text: step.state.stepText + text }, at);
   else if (text !== "") output(step, attempt, { type: "text", text }, at);
 }
 
@@ -166,6 +169,12 @@ function output(step: Step, attempt: number, event: ProviderOutput, at: number):
     emit(step, at, draft);
   }
   if (!whole) stopAtLimit(step, at);
+}
+
+/** What the run's text is when this attempt's is `stated`: of an answer in two parts a provider states its own. */
+function wholeText({ stepText, charter, volatile }: RunState, stated: string): string {
+  const { continued } = volatile;
+  return stepText + (continued === undefined ? stated : joinWhole(continued, stated, charter.asks.json));
 }
 
 /** The first output of an attempt: from here on a change of target can no longer go unseen. */
@@ -229,12 +238,9 @@ function settleComplete(
   event: Extract<Verdict, { verdict: "complete" }>,
   at: number,
 ): void {
-  const stated = event.finalText;
-  // Of an answer in two parts its provider states the second, with what it repeats of the first.
-  const continued = step.state.volatile.cause !== undefined;
-  const agrees = stated === undefined || (continued && step.state.text.endsWith(stated));
-  if (!agrees && step.state.stepText + stated !== step.state.text) {
-    output(step, attempt, { type: "snapshot", text: step.state.stepText + stated }, at);
+  const whole = event.finalText === undefined ? undefined : wholeText(step.state, event.finalText);
+  if (whole !== undefined && whole !== step.state.text) {
+    output(step, attempt, { type: "snapshot", text: whole }, at);
     if (isSealed(step)) return;
   }
   const shown = liveAttempt(step.state, attempt)?.status === "committed";

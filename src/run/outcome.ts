@@ -111,7 +111,7 @@ function errorOutcome(state: RunState, at: number, error: ErrorFacts): Outcome {
       schemaVersion: "1.0",
       ...error,
       runId: state.charter.runId,
-      details: { ...error.details, attemptedProviderIds: ids, attempts: state.attempts },
+      details: { ...error.details, attemptedProviderIds: ids, attempts: settleAttempts(state.attempts, "error") },
     },
     partialText: state.text,
     ...accounts(state, at, "error"),
@@ -123,14 +123,18 @@ export function attemptedProviderIds(attempts: readonly AttemptRecord[]): string
   return [...new Set(attempts.map(({ targetId }) => targetId))];
 }
 
-/** Usage of all attempts added up; a field appears when some attempt has it, and `estimated` when some part is. */
+/**
+ * Usage of all attempts added up; a field appears when some attempt has it, a total when all have one, and `estimated` when
+ * some part is.
+ */
 export function totalUsage(attempts: readonly AttemptRecord[]): AccountedUsage | undefined {
   const reports = attempts.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
   if (reports.length === 0) return undefined;
   const total: Record<string, number> = {};
   for (const report of reports) {
     for (const [key, value] of Object.entries(report)) {
-      if (typeof value === "number") total[key] = (total[key] ?? 0) + value;
+      const isPart = key === "totalTokens" && reports.some(({ totalTokens }) => totalTokens === undefined);
+      if (typeof value === "number" && !isPart) total[key] = (total[key] ?? 0) + value;
     }
   }
   return { ...total, ...(reports.some(({ estimated }) => estimated === true) && { estimated: true }) };

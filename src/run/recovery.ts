@@ -1,7 +1,7 @@
 // How a run that was found live goes on: voids what was lost, restates what holds, and opens its target again. No storage in it.
 import type { Failure } from "../../schemas/failure.ts";
-import { continuation, isShown, open } from "./chain.ts";
-import { fail, failAttempt } from "./endings.ts";
+import { continuation, decideAgain, isShown, open, openFirst } from "./chain.ts";
+import { fail, failAttempt, supersede } from "./endings.ts";
 import { damagedOutcome, failedOutcome } from "./outcome.ts";
 import { liveAttempts, speaker } from "./state.ts";
 import { emit, retract, type Step } from "./step.ts";
@@ -28,21 +28,19 @@ export function recover(step: Step, at: number, reservedTo: number, damaged: boo
 export function resume(step: Step, at: number, recoveries: number): void {
   const { charter, attempts, toolCalls } = step.state;
   const live = liveAttempts(step.state);
-  const last = speaker(attempts);
-  const target = charter.chain.find(({ id }) => id === last?.targetId) ?? charter.chain[0];
-  const policy = charter.onMidStreamFailure;
+  const target = charter.chain.find(({ id }) => id === speaker(attempts)?.targetId) ?? charter.chain[0];
   // Text may also stand from an attempt that failed, for another to go on from.
   const shown = isShown(step.state) || live.some(({ status }) => status === "committed");
-  const lost = shown && (policy === "fail" || toolCalls.length > 0);
+  const lost = shown && (charter.onMidStreamFailure === "fail" || toolCalls.length > 0);
   if (lost || recoveries > charter.maxRecoveries || target === undefined) {
     for (const { attempt } of live) failAttempt(step, at, attempt, interrupted);
     fail(step, at, failedOutcome(step.state, at, interrupted));
     return;
   }
-  for (const { attempt, step: ofStep, targetId } of live) {
-    emit(step, at, { type: "attempt", payload: { attempt, step: ofStep, targetId, phase: "superseded" } });
-  }
-  const opening = shown && policy === "continue" ? continuation(step, at, target) : { target };
+  if (live.length === 0 && attempts.length > 0) return decideAgain(step, at);
+  for (const { attempt } of live) supersede(step, at, attempt);
+  const opening = shown && charter.onMidStreamFailure === "continue" ? continuation(step, at, target) : { target };
   if (shown && opening.prefill === undefined) retract(step, at);
-  open(step, at, opening);
+  if (opening.prefill === undefined && !attempts.some(({ status }) => status === "failed")) openFirst(step, at, target);
+  else open(step, at, opening);
 }

@@ -1,12 +1,24 @@
 // The seam between what one attempt has shown and what another goes on with: where a continuation may attach, and which
-// part of it repeats what is shown already. Pure; it holds text back, never loses any.
+// part of it repeats what is shown already. Pure; it holds text back, never loses any, and costs what comes in.
+import { fenceMarks, graphemes, isGraphemeEnd } from "./text-shape.ts";
 
 /** A continuation whose beginning may still turn out to be a repetition. */
 export interface Seam {
-  /** What is shown. */
-  readonly base: string;
+  /** What is shown, but for the white space at its end: a model goes on from the text before it. */
+  readonly core: string;
+  /** The white space at the end of what is shown. */
+  readonly blank: string;
+  readonly json: boolean;
   /** What has come of the continuation and is not shown yet. */
   readonly held: string;
+  /** Where in `core` a repetition may have begun that `held` has not refuted and not ended; `undefined` before any text. */
+  readonly starts: readonly number[] | undefined;
+  /** Lengths at the start of `held` that repeat the whole rest of `core`. */
+  readonly repeated: readonly number[];
+  /** Nothing but white space has come. */
+  readonly isBlank: boolean;
+  /** How much of `core` from its beginning `held` repeats after its leading white space; -1: it does not. */
+  readonly anew: number;
 }
 
 export interface Joined {
@@ -14,88 +26,127 @@ export interface Joined {
   seam: Seam | undefined;
   /** Text to show now. */
   text: string;
-  /** The continuation began the answer anew, in other words: `text` is to replace what this step has shown. */
-  restarts: boolean;
+  /** `text` is to replace what this step has shown. */
+  replaces: boolean;
 }
 
 /** UTF-16 units of the shown text's end that a continuation is compared with. */
-const TAIL = 512;
-/** A repetition of so many UTF-16 units needs no word boundary to be one. */
-const CERTAIN = 8;
-/** The same in scripts without spaces, where a character says more. */
-const CERTAIN_UNSPACED = 4;
-/** In code and JSON lines are often alike: only a longer repetition counts. */
-const CERTAIN_IN_CODE = 16;
+const TAIL = 4096;
+/** White space that is held, in UTF-16 units. */
+const BLANK = 64;
+/** A repetition of so many UTF-16 units is one, whatever it is made of. */
+const CERTAIN = 64;
+/** The same, when it has some variety and does not go on a pattern; in code and JSON lines are often alike. */
+const LIKELY = { prose: 8, code: 16, json: 10 };
+/** In scripts without spaces a character says more. */
+const LIKELY_UNSPACED = 4;
+/** Different UTF-16 units that make a repetition varied. */
+const VARIETY = 5;
 /** UTF-16 units of the shown text's beginning that a continuation must repeat to count as an answer begun anew. */
-const RESTART = 48;
-const RESTART_IN_JSON = 8;
+const RESTART = { prose: 48, code: 48, json: 8 };
 
 /**
- * The text a continuation may attach to: without an unfinished character (a lone surrogate, a joined emoji still open), an
- * unfinished line of a code fence, or an unfinished JSON escape.
+ * The text a continuation may attach to: without an unfinished character (a lone surrogate, a joined emoji or a flag still
+ * open), an unfinished line of a code fence, or an unfinished JSON escape.
  */
 export function attachable(text: string, json: boolean): string {
   const whole = withoutOpenGrapheme(text);
   return json ? withoutOpenEscape(whole) : withoutOpenFenceLine(whole);
 }
 
-export const openSeam = (base: string): Seam => ({ base, held: "" });
+export function openSeam(base: string, json: boolean): Seam {
+  const core = base.trimEnd();
+  const blank = base.slice(core.length);
+  return { core, blank, json, held: "", starts: undefined, repeated: [], isBlank: true, anew: 0 };
+}
 
 /** The continuation goes on with `text`. */
-export function join({ base, held }: Seam, text: string): Joined {
-  const head = held + text;
-  const tail = base.slice(-TAIL);
-  // It may still be the beginning of something that stands in the shown text, and end with it.
-  const mayRepeat = head === "" || tail.includes(head) || isBlank(head);
-  if (mayRepeat || base.startsWith(head)) return { seam: { base, held: head }, text: "", restarts: false };
-  return settle(base, head);
+export function join(seam: Seam, text: string): Joined {
+  if (text === "") return { seam, text: "", replaces: false };
+  const { core } = seam;
+  const held = seam.held + text;
+  const first = Math.max(0, core.length - TAIL);
+  const begun = seam.starts ?? Array.from({ length: core.length - first }, (_, index) => first + index);
+  const starts: number[] = [];
+  const repeated = [...seam.repeated];
+  const from = seam.held.length;
+  for (const start of begun) {
+    const left = core.length - start - from;
+    if (text.length < left ? core.startsWith(text, start + from) : text.startsWith(core.slice(start + from))) {
+      if (text.length < left) starts.push(start);
+      else repeated.push(core.length - start);
+    }
+  }
+  const isBlank = seam.isBlank && text.trim() === "";
+  const anew = goesAnew(seam, text);
+  const next = { ...seam, held, starts, repeated, isBlank, anew };
+  // The white space after a repetition belongs to the seam as that before any text does.
+  const after = Math.min(held.length - Math.max(0, ...repeated), anew < core.length ? held.length : anew - core.length);
+  const waits = after <= BLANK && held.slice(held.length - after).trim() === "";
+  const mayRepeat = starts.length > 0 || waits || (!isBlank && anew >= 0 && anew < core.length);
+  return mayRepeat ? { seam: next, text: "", replaces: false } : settle(next);
 }
 
 /** Nothing more will come: what is still held is text, but for the part that repeats. */
-export function closeSeam({ base, held }: Seam): Joined {
-  return settle(base, held);
+export const closeSeam = (seam: Seam): Joined => settle(seam);
+
+/** The text of the step when all of a continuation is known. */
+export function joinWhole(base: string, continuation: string, json: boolean): string {
+  const first = join(openSeam(base, json), continuation);
+  const { text, replaces } = first.seam === undefined ? first : closeSeam(first.seam);
+  return replaces ? text : base + text;
 }
 
-function settle(base: string, head: string): Joined {
-  const done = (text: string, restarts = false): Joined => ({ seam: undefined, text, restarts });
-  const overlap = overlapOf(base, head);
-  if (overlap > 0) return done(head.slice(overlap));
-  if (head.startsWith(base)) return done(head.slice(base.length));
-  const begun = isJson(base) ? RESTART_IN_JSON : RESTART;
-  if (base.length >= begun && head.startsWith(base.slice(0, begun))) return done(head, true);
-  return done(withoutRepeatedSpace(base, withoutRepeatedFence(base, head)));
+/** Compares only what is new: an answer that repeats all of a long text costs its own length. */
+function goesAnew({ core, isBlank, anew }: Seam, text: string): number {
+  const piece = isBlank ? text.trimStart() : text;
+  const left = core.length - anew;
+  if (anew < 0) return anew;
+  const goes = piece.length < left ? core.startsWith(piece, anew) : left <= 0 || piece.startsWith(core.slice(anew));
+  return goes ? anew + piece.length : -1;
 }
 
-/** UTF-16 units at the start of `head` that the end of `base` already shows. */
-function overlapOf(base: string, head: string): number {
-  const tail = base.slice(-TAIL);
-  const inCode = openFence(base) !== undefined || isJson(base);
-  for (let length = Math.min(tail.length, head.length); length > 2; length--) {
-    if (!tail.endsWith(head.slice(0, length))) continue;
-    if (isRepetition(base, head, length, inCode)) return length;
+function settle({ core, blank, json, held, repeated }: Seam): Joined {
+  const kind = json ? "json" : openFence(core) === undefined ? "prose" : "code";
+  const overlap = Math.max(0, ...repeated.filter((length) => isRepetition(core, held, length, kind)));
+  if (overlap > 0) return shown(core, blank, held.slice(overlap));
+  const anew = held.trimStart();
+  if (core !== "" && anew.startsWith(core)) return shown(core, blank, anew.slice(core.length));
+  const begun = RESTART[kind];
+  if (core.length >= begun && anew.startsWith(core.slice(0, begun))) {
+    return { seam: undefined, text: anew, replaces: true };
   }
-  return 0;
+  return shown(core, blank, withoutRepeatedFence(core, held));
 }
 
-function isRepetition(base: string, head: string, length: number, inCode: boolean): boolean {
+/** A model goes on from the text without the white space at its end, and brings its own. */
+function shown(core: string, blank: string, text: string): Joined {
+  const begun = text.slice(0, text.length - text.trimStart().length);
+  if (begun.startsWith(blank)) return { seam: undefined, text: text.slice(blank.length), replaces: false };
+  if (blank.includes("\n") && !begun.includes("\n")) return { seam: undefined, text, replaces: false };
+  if (blank.startsWith(begun)) return { seam: undefined, text: text.slice(begun.length), replaces: false };
+  return { seam: undefined, text: core + text, replaces: true };
+}
+
+/** Whether the first `length` UTF-16 units of the continuation, which the shown text ends with, are the same once more. */
+function isRepetition(core: string, head: string, length: number, kind: keyof typeof LIKELY): boolean {
   const repeated = head.slice(0, length);
-  if (!/\p{L}{2}|\p{Lo}/u.test(repeated)) return false;
-  if (!isGraphemeEnd(head, length) || !isGraphemeEnd(base, base.length - length)) return false;
-  if (inCode) return length >= CERTAIN_IN_CODE;
-  const certain = /\p{Lo}/u.test(repeated) ? CERTAIN_UNSPACED : CERTAIN;
-  return length >= certain || /^\s/.test(repeated) || /(^|\s)$/.test(base.slice(0, base.length - length));
-}
-
-/** What joins at a seam already has its white space. */
-function withoutRepeatedSpace(base: string, head: string): string {
-  const shown = /\s*$/.exec(base)?.[0] ?? "";
-  const begun = /^\s*/.exec(head)?.[0] ?? "";
-  return shown !== "" && begun !== "" && shown.endsWith(begun) ? head.slice(begun.length) : head;
+  const before = core.slice(0, core.length - length);
+  if (!isGraphemeEnd(head, length) || !isGraphemeEnd(core, before.length)) return false;
+  if (length >= CERTAIN) return true;
+  // A pattern that was going on may as well go on.
+  if (before.endsWith(repeated)) return false;
+  const letters = /\p{L}{2}|\p{Lo}/u.test(repeated);
+  if (length >= LIKELY[kind] && (letters || new Set(repeated).size >= VARIETY)) return true;
+  if (kind !== "prose") return /(^|\n)[ \t]*$/.test(before) && /\p{L}{3}/u.test(repeated);
+  if (/\p{Lo}/u.test(repeated)) return length >= LIKELY_UNSPACED;
+  const wordBegins = /^\s/.test(repeated) || /(^|\s)$/.test(before.slice(-1));
+  return wordBegins && /\p{L}/u.test(repeated) && (length > 2 || /^\s/.test(repeated));
 }
 
 /** A continuation inside an open fence often opens the same fence again, which would close it. */
-function withoutRepeatedFence(base: string, head: string): string {
-  const open = openFence(base);
+function withoutRepeatedFence(core: string, head: string): string {
+  const open = openFence(core);
   const again = /^\s*(```+|~~~+)([^\n`]*)\n/.exec(head);
   const isSame =
     open !== undefined && again !== null && again[2]?.trim() !== "" && `${again[1]}${again[2]}`.trim() === open;
@@ -104,20 +155,20 @@ function withoutRepeatedFence(base: string, head: string): string {
 
 /** The opening line of the code fence that is open at the end of the text, if one is. */
 function openFence(text: string): string | undefined {
-  let open: string | undefined;
-  for (const [line] of text.matchAll(/^ {0,3}(?:```+|~~~+)[^\n]*$/gm)) {
-    const mark = line.trim();
-    if (open === undefined) open = mark;
-    else if (mark.replace(/[`~]+/, "") === "" && mark[0] === open[0]) open = undefined;
+  let open: { line: string; mark: string } | undefined;
+  for (const { line, mark, bare } of fenceMarks(text)) {
+    if (open === undefined) open = { line, mark };
+    else if (bare && mark.startsWith(open.mark)) open = undefined;
   }
-  return open;
+  return open?.line;
 }
 
 function withoutOpenGrapheme(text: string): string {
   const paired = /[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text;
-  // A joiner promises another part of the same character.
-  if (!paired.endsWith("\u200D")) return paired;
-  return paired.slice(0, paired.length - (graphemes(paired.slice(-64)).at(-1)?.length ?? 0));
+  const last = graphemes(paired.slice(-64)).at(-1) ?? "";
+  // A joiner promises another part of the same character, and one letter of a flag the other.
+  const isOpen = last.endsWith("\u200D") || /^\p{Regional_Indicator}$/u.test(last);
+  return isOpen ? paired.slice(0, paired.length - last.length) : paired;
 }
 
 function withoutOpenFenceLine(text: string): string {
@@ -126,23 +177,9 @@ function withoutOpenFenceLine(text: string): string {
 }
 
 function withoutOpenEscape(text: string): string {
-  return text.replace(/(?<!\\)((?:\\\\)*)\\(u[0-9a-fA-F]{0,3})?$/, "$1");
+  const end = text.slice(-64);
+  // The first half of a pair is no character yet.
+  const open =
+    /(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?)$/.exec(end);
+  return text.slice(0, text.length - (open?.[1]?.length ?? 0));
 }
-
-const graphemes = (text: string): string[] =>
-  [...new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text)].map(({ segment }) => segment);
-
-function isGraphemeEnd(text: string, at: number): boolean {
-  if (at <= 0 || at >= text.length) return true;
-  const start = Math.max(0, at - 64);
-  let end = start;
-  for (const segment of graphemes(text.slice(start, at + 64))) {
-    if (end >= at) break;
-    end += segment.length;
-  }
-  return end === at;
-}
-
-const isJson = (text: string): boolean => /^\s*[[{]/.test(text);
-
-const isBlank = (text: string): boolean => text.trim() === "";

@@ -1,5 +1,6 @@
 // The run's state is the fold of its log: what `evolve` makes of the events is all a restarted object needs. Pure.
 import type { AttemptRecord } from "../../schemas/attempt.ts";
+import type { Failure } from "../../schemas/failure.ts";
 import type { LogEvent, Payload } from "../../schemas/event.ts";
 import type { Outcome, PendingTool } from "../../schemas/outcome.ts";
 import type { Asks, PlannedTarget, RouteDecision } from "../../schemas/plan.ts";
@@ -49,6 +50,13 @@ export interface RunState {
   /** UTF-8 bytes that the committed attempt has shown. */
   shownBytes: number;
   reportedModel: string | undefined;
+  /** The last failure of an attempt, and when each failed one ended: Unix epoch, milliseconds, by attempt. */
+  lastFailure: Failure | undefined;
+  failedAt: Readonly<Record<number, number>>;
+  /** Why the first attempt broke off that had shown something, when the run was to go on from its text. */
+  cause: Failure | undefined;
+  /** Milliseconds between a failed attempt and the next one, added up. */
+  waitedMs: number;
   outcome: Outcome | undefined;
   volatile: Volatile;
 }
@@ -70,6 +78,10 @@ export function initialState(charter: Charter): RunState {
     openInputs: [],
     shownBytes: 0,
     reportedModel: undefined,
+    lastFailure: undefined,
+    failedAt: {},
+    cause: undefined,
+    waitedMs: 0,
     outcome: undefined,
     volatile: nothingVolatile,
   };
@@ -118,8 +130,8 @@ export function evolve(state: RunState, event: LogEvent): RunState {
     case "content_snapshot":
       next.text = event.payload.text;
       next.reasoning = event.payload.reasoning ?? next.reasoning;
-      grow(next, utf8Length(next.text) - utf8Length(state.text));
-      grow(next, utf8Length(next.reasoning) - utf8Length(state.reasoning));
+      replaced(next, state.text, next.text);
+      replaced(next, state.reasoning, next.reasoning);
       break;
     case "reasoning_delta":
       next.reasoning += event.payload.text;
@@ -182,6 +194,15 @@ export function evolveTexts(
   return next;
 }
 
+/** What differs from before was generated, whatever it replaces. */
+function replaced(next: RunState, before: string, after: string): void {
+  const bytes = utf8Length(after) - utf8Length(before);
+  let same = 0;
+  while (same < after.length && after[same] === before[same]) same++;
+  next.outputBytes += bytes;
+  next.shownBytes += utf8Length(after.slice(same));
+}
+
 /** Bytes that are shown count for the run's limit; what is taken back has been generated all the same. */
 function grow(next: RunState, bytes: number): void {
   next.outputBytes += bytes;
@@ -193,6 +214,7 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
   const { retryAfterMs } = payload;
   switch (phase) {
     case "started":
+      next.waitedMs += Math.max(0, at - (next.failedAt[attempt - 1] ?? at));
       next.attempts = [...next.attempts, { attempt, step, targetId, status: "started", startedAt: at }];
       next.reportedModel = undefined;
       // What an earlier attempt left unfinished is void.
@@ -209,6 +231,7 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
     }
     case "failed":
     case "superseded":
+      if (phase === "failed") evolveFailure(next, payload, at);
       next.attempts = patch(next.attempts, attempt, {
         status: phase,
         ...(errorClass !== undefined && { errorClass }),
@@ -219,6 +242,22 @@ function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number):
       });
       break;
   }
+}
+
+function evolveFailure(next: RunState, payload: Payload<"attempt">, at: number): void {
+  const { attempt, failureClass, message = "", httpStatus, providerCode, retryAfterMs } = payload;
+  next.failedAt = { ...next.failedAt, [attempt]: at };
+  if (failureClass === undefined) return;
+  const failure: Failure = {
+    failureClass,
+    message,
+    ...(httpStatus !== undefined && { httpStatus }),
+    ...(providerCode !== undefined && { providerCode }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+  next.lastFailure = failure;
+  const shown = next.attempts[attempt]?.firstOutputMs !== undefined;
+  if (shown && next.charter.onMidStreamFailure === "continue") next.cause ??= failure;
 }
 
 function dropOpenInputs(next: RunState, covered: (open: RunState["openInputs"][number]) => boolean): void {

@@ -4,6 +4,7 @@ import type { Draft, LogEvent } from "../../schemas/event.ts";
 import type { TargetReport } from "../../schemas/plan.ts";
 import { evolve, evolveTexts, liveAttempts, type RunState } from "./state.ts";
 import type { Telemetry } from "./telemetry.ts";
+import { utf8Length } from "./utf8.ts";
 import type { Opening, Volatile } from "./volatile.ts";
 
 /** What the shell must do. Events are to be logged before effects are carried out. */
@@ -75,7 +76,8 @@ export function logUsage(
   if (usage !== undefined) return emit(step, at, { type: "usage", payload: { ...usage, attempt } });
   const shown = status === "committed";
   if (unreported === "omit" || (unreported === "estimate" && !shown)) return;
-  const inputTokens = Math.ceil(charter.asks.promptBytes / BYTES_PER_TOKEN);
+  const sentBytes = charter.asks.promptBytes + utf8Length(volatile.continued ?? "");
+  const inputTokens = Math.ceil(sentBytes / BYTES_PER_TOKEN);
   const outputTokens = shown ? Math.ceil(shownBytes / BYTES_PER_TOKEN) : 0;
   const totalTokens = inputTokens + outputTokens;
   emit(step, at, { type: "usage", payload: { inputTokens, outputTokens, totalTokens, attempt, estimated: true } });

@@ -9,12 +9,12 @@ export interface Volatile {
   notes: Readonly<Record<number, Note>>;
   /** Where the live attempt's text joins what an earlier one has shown, until that is settled. */
   seam: Seam | undefined;
+  /** The text of this step that the live attempt goes on from; `undefined` for one that begins anew. */
+  continued: string | undefined;
   /** The attempt that begins when its wait is over. */
   waiting: Opening | undefined;
-  /** Milliseconds waited between attempts so far. */
-  waitedMs: number;
-  /** Why the first attempt that had shown something broke off, while another goes on from its text. */
-  cause: Failure | undefined;
+  /** Why a target refused the request, while another is still asked. */
+  refusal: Failure | undefined;
 }
 
 export interface Note {
@@ -31,9 +31,9 @@ export interface Opening {
 export const nothingVolatile: Volatile = {
   notes: {},
   seam: undefined,
+  continued: undefined,
   waiting: undefined,
-  waitedMs: 0,
-  cause: undefined,
+  refusal: undefined,
 };
 
 export const noted = (volatile: Volatile, attempt: number, note: Note): Volatile => ({

@@ -56,12 +56,22 @@ describe("retries", () => {
       says("a", fails("overloaded")),
       says("b", fails("overloaded")),
       retry,
-      says("b", text("x"), stopped("stop")),
+      says("a", text("x"), stopped("stop")),
     ]);
-    expect(opened(run).map(({ id }) => id)).toEqual(["a", "b", "b"]);
-    expect(statuses(run)).toEqual(["a failed", "b failed", "b completed"]);
+    // The one that has had its moment comes first.
+    expect(opened(run).map(({ id }) => id)).toEqual(["a", "b", "a"]);
+    expect(statuses(run)).toEqual(["a failed", "b failed", "a completed"]);
     expect(run.outcome).toMatchObject({ outcome: "completed", finalText: "x" });
   });
+
+  test.each<FailureClass>(["auth", "truncated", "overloaded"])(
+    "R-RETRY-1 a target that may be tried again is, also when the last one failed as %s",
+    (failureClass) => {
+      const chain = of(["a", "b"], {}, { retries: 1 });
+      const run = drive(chain, [begin, says("a", fails("overloaded")), says("b", fails(failureClass))]);
+      expect(opened(run).map(({ id }) => id)).toEqual(["a", "b", "a"]);
+    },
+  );
 
   test("R-RETRY-1 tries are counted: two retries are three attempts, and then the end", () => {
     const fail = says("a", fails("overloaded"));
@@ -113,9 +123,16 @@ describe("retries", () => {
     expect(opened(run)).toHaveLength(1);
   });
 
-  test("R-RETRY-3 R-DUR-7 a restart during the wait tries the same target at once", () => {
-    const run = drive(once, [begin, says("a", fails("overloaded")), { type: "crash" }, retry]);
+  test("R-RETRY-2 R-RETRY-3 R-DUR-7 after a restart the rest of the wait is waited for, and all of it counts", () => {
+    const hint = fails("rate_limited", { retryAfterMs: 5000 });
+    const patient = of(["a"], { retryBudgetMs: 8000 }, { retries: 3 });
+    const run = drive(patient, [begin, says("a", hint), { type: "crash" }, retry]);
+    expect(waits(run).map(({ ms }) => ms)).toEqual([5000, 4000]);
     expect(opened(run).map(({ id }) => id)).toEqual(["a", "a"]);
+    const again = drive(patient, [begin, says("a", hint), { type: "crash" }, retry, says("a", hint)]);
+    // Two seconds were waited; five more fit, five after that would not.
+    expect(again.state.waitedMs).toBe(2000);
+    expect(again.outcome).toBeUndefined();
   });
 
   test.each(["retract", "continue"] as const)("R-RETRY-1 R-FALL-6 after the commit point with %s, too", (policy) => {
@@ -163,6 +180,36 @@ describe("continuation", () => {
     expect(run.outcome).toMatchObject({ outcome: "completed", finalText: "Once upon a time " });
     const repeated = drive(going(), [begin, broken, says("b", text("a time"), stopped("stop"))]);
     expect(repeated.outcome).toMatchObject({ outcome: "completed", finalText: "Once upon a time" });
+  });
+
+  test("R-CONT-2 R-OUT-6 a stated final text that was joined changes nothing, with or without a restart before", () => {
+    const says2 = (stated: string): ProviderEvent[] => [
+      text(stated),
+      { type: "verdict", verdict: "complete", stopReason: "stop", finalText: stated },
+    ];
+    const fence = drive(going(), [
+      begin,
+      says("a", text("x\n```js\nlet a = 1"), fails("reset")),
+      says("b", ...says2("```js\nlet b = 2")),
+    ]);
+    expect(fence.outcome).toMatchObject({ finalText: "x\n```js\nlet a = 1let b = 2" });
+    const restart = drive(going(), [
+      begin,
+      says("a", text("The first half")),
+      { type: "crash" },
+      says("a", ...says2(" and the second.")),
+    ]);
+    expect(restart.outcome).toMatchObject({ outcome: "completed", finalText: "The first half and the second." });
+  });
+
+  test("R-CONT-2 reasoning before the continuation settles nothing about its text", () => {
+    const thinks: ProviderEvent = { type: "reasoning", text: "hm" };
+    const run = drive(going(), [
+      begin,
+      broken,
+      says("b", thinks, text("upon a time"), text(" there was"), stopped("stop")),
+    ]);
+    expect(run.outcome).toMatchObject({ finalText: "Once upon a time there was" });
   });
 
   test("R-CONT-2 R-OUT-6 a stated final text of the second part changes nothing", () => {
@@ -244,6 +291,11 @@ describe("continuation", () => {
     });
   });
 
+  test("R-CONT-5 R-DUR-7 a restart does not hide the first failure", () => {
+    const run = drive(going(), [begin, broken, { type: "crash" }, says("b", fails("auth")), says("c", fails("auth"))]);
+    expect(run.outcome).toMatchObject({ error: { errorClass: "Timeout", details: { failureClass: "timeout_idle" } } });
+  });
+
   test("R-CONT-1 a second break goes on from all that is shown", () => {
     const run = drive(going(), [
       begin,
@@ -316,6 +368,22 @@ describe("hedging", () => {
     expect(run.outcome).toMatchObject({ outcome: "completed", finalText: "x" });
   });
 
+  test.each(["invalid_request", "content_policy"] as const)(
+    "R-FALL-3 R-HEDGE-2 one is refused as %s and the other fails: the refusal ends the run, unchanged",
+    (failureClass) => {
+      const run = drive(hedged, [begin, hedge, says("a", fails(failureClass)), says("b", fails("overloaded"))]);
+      expect(opened(run).map(({ id }) => id)).toEqual(["a", "b"]);
+      expect(run.outcome).toMatchObject({ outcome: "error", error: { details: { failureClass } } });
+      const saved = drive(hedged, [
+        begin,
+        hedge,
+        says("a", fails(failureClass)),
+        says("b", text("x"), stopped("stop")),
+      ]);
+      expect(saved.outcome).toMatchObject({ outcome: "completed", finalText: "x" });
+    },
+  );
+
   test("R-HEDGE-2 R-FALL-2 both fail: the next target, none twice", () => {
     const run = drive(hedged, [
       begin,
@@ -344,6 +412,16 @@ describe("hedging", () => {
     expect(statuses(run)).toEqual(["a cancelled", "b cancelled"]);
   });
 
+  test("R-HEDGE-2 R-FALL-2 when the winner breaks off, a target that was never asked comes before one that lost", () => {
+    const run = drive(of(["a", "b", "c"], { hedgeAfterMs: 700, onMidStreamFailure: "retract" }), [
+      begin,
+      hedge,
+      says("b", text("x"), fails("reset")),
+      says("c", fails("overloaded")),
+    ]);
+    expect(opened(run).map(({ id }) => id)).toEqual(["a", "b", "c", "a"]);
+  });
+
   test("R-HEDGE-2 a target that lost is still there when the winner breaks off", () => {
     const run = drive(of(["a", "b"], { hedgeAfterMs: 700, onMidStreamFailure: "retract" }), [
       begin,
@@ -359,6 +437,9 @@ describe("hedging", () => {
     const run = drive(hedged, [begin, hedge, { type: "crash" }]);
     expect(statuses(run).slice(0, 2)).toEqual(["a superseded", "b superseded"]);
     expect(opened(run)).toHaveLength(3);
+    // That one may be slow as well.
+    expect(asked(run)).toHaveLength(2);
+    expect(opened(drive(hedged, [begin, hedge, { type: "crash" }, hedge]))).toHaveLength(4);
   });
 });
 
@@ -373,13 +454,39 @@ describe("what is charged", () => {
       { inputTokens: 10, outputTokens: 11, totalTokens: 21, estimated: true },
       { inputTokens: 7, outputTokens: 1 },
     ]);
-    expect(run.outcome?.usage).toEqual({ inputTokens: 17, outputTokens: 12, totalTokens: 21, estimated: true });
+    // A total of some attempts would be none.
+    expect(run.outcome?.usage).toEqual({ inputTokens: 17, outputTokens: 12, estimated: true });
   });
 
   test("R-USAGE-1 what the provider had reported by then is taken instead", () => {
     const usage = { inputTokens: 9, outputTokens: 2, totalTokens: 11 };
     const run = drive(of(["a"]), [begin, says("a", text("x"), { type: "usage", usage }, fails("reset"))]);
     expect(run.outcome?.usage).toEqual(usage);
+  });
+
+  test("R-USAGE-1 a restart charges what it gave up; a continuation is charged for the text it was sent", () => {
+    const restarted = drive(of(["a"], { onMidStreamFailure: "retract" }), [
+      begin,
+      says("a", text("x".repeat(40))),
+      { type: "crash" },
+    ]);
+    expect(restarted.state.attempts[0]?.usage).toMatchObject({ inputTokens: 10, outputTokens: 10, estimated: true });
+    const continued = drive(of(["a", "b"], { onMidStreamFailure: "continue" }), [
+      begin,
+      says("a", text("x".repeat(400)), fails("reset")),
+      says("b", text("yyyy"), cut),
+    ]);
+    expect(continued.state.attempts[1]?.usage).toMatchObject({ inputTokens: 110, outputTokens: 1 });
+  });
+
+  test("R-USAGE-1 an answer begun anew is charged for what is new of it", () => {
+    const story = "The lighthouse keeper wrote everything down, because the sea forgets. ";
+    const run = drive(of(["a", "b"], { onMidStreamFailure: "continue" }), [
+      begin,
+      says("a", text(`${story}Every`), fails("reset")),
+      says("b", text(`${story.slice(0, 60)}${"another ".repeat(10)}`), cut),
+    ]);
+    expect(run.state.attempts[1]?.usage?.["outputTokens"]).toBe(20);
   });
 
   test("R-USAGE-2 a failure before any output, and a complete answer without a report, are not estimated", () => {

@@ -166,6 +166,8 @@ test("R-FALL-10 R-USAGE-1 R-USAGE-2 the outcome's usage is the sum of the last r
         ledger.push(Object.fromEntries(counted(estimate)));
       }
       for (const entry of ledger) for (const [key, value] of Object.entries(entry)) sum[key] = (sum[key] ?? 0) + value;
+      // A total of some attempts would be none.
+      if (ledger.some((entry) => entry["totalTokens"] === undefined)) delete sum["totalTokens"];
       const estimated = ledger.length > reported.size;
       const expected = ledger.length === 0 ? undefined : { ...sum, ...(estimated && { estimated }) };
       expect(end.state.outcome?.usage).toEqual(expected);

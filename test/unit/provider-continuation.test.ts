@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Target } from "../../schemas/config.ts";
 import type { StartRequest } from "../../schemas/run.ts";
+import { withPrefill } from "../../src/providers/conversation.ts";
 import { adapters } from "../../src/providers/index.ts";
 
 const target = (fields: Partial<Target>): Target => ({
@@ -140,4 +141,31 @@ test("R-PROV-7 a turn of more parts than a call can have arguments is sent", () 
   for (const adapter of ["anthropic-messages", "bedrock-converse"] as const) {
     expect(JSON.stringify(bodyOf({ adapter }, messages)).length).toBeGreaterThan(parts.length);
   }
+});
+
+describe("R-CONT-1 an answer begun is sent as the assistant's", () => {
+  const after = (fields: Partial<StartRequest>): unknown =>
+    withPrefill({ schemaVersion: "1.0", task: { kind: "text_to_text" }, ...fields }, " and on").messages;
+
+  test("after a prompt, and after a conversation that ends in a question", () => {
+    expect(after({ prompt: "Hi" })).toEqual([
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: " and on" },
+    ]);
+    expect(after({ messages: [{ role: "user", content: "Hi" }] })).toHaveLength(2);
+  });
+
+  test("as more of an answer that the conversation has begun itself", () => {
+    expect(after({ messages: begun("One, two") })).toEqual(begun("One, two and on"));
+    const parts: Messages = [{ role: "assistant", content: [{ type: "text", text: "One" }] }];
+    expect(after({ messages: parts })).toEqual([
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "One" },
+          { type: "text", text: " and on" },
+        ],
+      },
+    ]);
+  });
 });

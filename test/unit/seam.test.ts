@@ -1,20 +1,24 @@
 // The seam of a continuation: where it may attach, and what of it repeats.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { attachable, closeSeam, join, openSeam } from "../../src/run/seam.ts";
+import { attachable, closeSeam, join, joinWhole, openSeam, type Joined, type Seam } from "../../src/run/seam.ts";
 
 /** The text after a continuation that arrives in these pieces. */
-function joined(base: string, pieces: readonly string[]): string {
+function joined(base: string, pieces: readonly string[], json = /^[[{]/.test(base)): string {
   let shown = base;
-  let seam = openSeam(base);
-  for (const [index, piece] of pieces.entries()) {
-    const step = join(seam, piece);
-    shown = step.restarts ? step.text : shown + step.text;
-    if (step.seam === undefined) return shown + pieces.slice(index + 1).join("");
+  let seam: Seam | undefined = openSeam(base, json);
+  for (const piece of pieces) {
+    if (seam === undefined) {
+      shown += piece;
+      continue;
+    }
+    const step: Joined = join(seam, piece);
+    shown = step.replaces ? step.text : shown + step.text;
     seam = step.seam;
   }
+  if (seam === undefined) return shown;
   const last = closeSeam(seam);
-  return last.restarts ? last.text : shown + last.text;
+  return last.replaces ? last.text : shown + last.text;
 }
 
 const story = "Once upon a time, in a house by the sea,";
@@ -92,13 +96,39 @@ describe("R-CONT-2 what repeats", () => {
         const pieces = edges.slice(1).map((end, index) => continuation.slice(edges[index], end));
         const whole = joined(base, [continuation]);
         expect(joined(base, pieces)).toBe(whole);
+        expect(joinWhole(base, continuation, false)).toBe(joined(base, [continuation], false));
         // What is left of the continuation is its end.
-        if (whole.startsWith(base)) expect(continuation.endsWith(whole.slice(base.length))).toBe(true);
-        else expect(whole).toBe(continuation);
+        const core = base.trimEnd();
+        if (whole.startsWith(core)) expect(continuation.endsWith(whole.slice(core.length).trimStart())).toBe(true);
+        else expect(whole).toBe(continuation.trimStart());
       }),
       { numRuns: 3000 },
     );
   });
+});
+
+test("R-CONT-2 a model that goes on exactly from what it was sent is joined exactly, wherever the first one broke", () => {
+  const document = [
+    "# Notes\n\nThe lamp was lit in 1951.\n\nToday it turns by itself:\n\n```py\ndef turn(lamp):\n    if lamp:\n",
+    "        return lamp\n    raise ValueError\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nA 👩\u200D🚀 and a 🇫🇷 flag.\n",
+  ].join("");
+  for (let cut = 1; cut < document.length; cut++) {
+    const base = attachable(document.slice(0, cut), false);
+    const rest = document.slice(base.trimEnd().length);
+    if (base.trim() === "") continue;
+    for (const pieces of [[rest], rest.match(/.{1,4}/gsu) ?? []]) expect(joined(base, pieces)).toBe(document);
+  }
+});
+
+test("R-CONT-2 what is held is bounded by what is shown, and costs what it is long", () => {
+  const base = `${"The sea is wide and the wind is cold. ".repeat(6000)}End`;
+  const started = performance.now();
+  expect(joined(base, `${base}, at last.`.match(/.{1,4}/gs) ?? [])).toBe(`${base}, at last.`);
+  const blank = join(openSeam("A word", false), " ".repeat(65));
+  expect(blank).toMatchObject({ seam: undefined, text: " ".repeat(65) });
+  expect(joined(`x${" ".repeat(200_000)}y`, ["z"])).toBe(`x${" ".repeat(200_000)}yz`);
+  // Not a clock: what was quadratic took minutes.
+  expect(performance.now() - started).toBeLessThan(20_000);
 });
 
 describe("R-CONT-3 where a continuation may attach", () => {
@@ -107,6 +137,11 @@ describe("R-CONT-3 where a continuation may attach", () => {
     ["half a surrogate pair", "ok \uD83D", false, "ok "],
     ["an emoji that goes on", "ok 👨\u200D", false, "ok "],
     ["a whole emoji", "ok 👨\u200D👩", false, "ok 👨\u200D👩"],
+    ["half a flag", "ok 🇫", false, "ok "],
+    ["a whole flag", "ok 🇫🇷", false, "ok 🇫🇷"],
+    ["half a pair of escapes", '{"a": "b\\ud83d', true, '{"a": "b'],
+    ["a pair of escapes half begun", '{"a": "b\\ud83d\\ude', true, '{"a": "b'],
+    ["a whole pair of escapes", '{"a": "b\\ud83d\\ude00', true, '{"a": "b\\ud83d\\ude00'],
     ["part of a fence", "Look:\n``", false, "Look:\n"],
     ["a fence without its line end", "Look:\n```py", false, "Look:\n"],
     ["a whole fence line", "Look:\n```py\n", false, "Look:\n```py\n"],
