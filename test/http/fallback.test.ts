@@ -382,5 +382,6 @@ test("R-FALL-10 the usage of a failed attempt counts", async () => {
     { attempt: 0, inputTokens: 30, outputTokens: 1 },
     { attempt: 1, inputTokens: 100, outputTokens: 20, totalTokens: 120 },
   ]);
-  expect(outcome["usage"]).toMatchObject({ inputTokens: 130, outputTokens: 21, totalTokens: 120 });
+  // The first attempt reported no total: a sum without it would be none.
+  expect(outcome["usage"]).toEqual({ inputTokens: 130, outputTokens: 21 });
 });
