@@ -18,14 +18,26 @@ export interface ErrorFacts {
   retryAfterMs?: number;
 }
 
-/** The error in a JSON value: `{error: {...}}`, `{error: "..."}` or `{errors: [{...}]}`. */
+/** The error in a JSON value: `{error: ...}` or `{errors: [...]}`, be it an object, a text or a number. */
 export function errorFacts(value: unknown): ErrorFacts | undefined {
   const holder = asRecord(value);
   const error = holder?.["error"];
-  const prose = asText(error);
-  if (prose !== undefined) return { type: undefined, code: codeOf(holder), message: prose };
-  const object = asRecord(error) ?? asRecord(asArray(holder?.["errors"])[0]);
-  return object === undefined ? undefined : factsOf(object);
+  if (holder === undefined || [undefined, null, false, 0, ""].some((none) => none === error)) {
+    const [first] = asArray(holder?.["errors"]);
+    return first === undefined ? undefined : factsIn(first, undefined);
+  }
+  return factsIn(error, holder);
+}
+
+/** The error by itself, whatever it is given as. */
+function factsIn(error: unknown, holder: JsonRecord | undefined): ErrorFacts {
+  const object = asRecord(Array.isArray(error) ? asArray(error)[0] : error);
+  if (object !== undefined) return factsOf(object);
+  if (typeof error === "number") return { type: undefined, code: error, message: "" };
+  const prose = asText(error) ?? asText(asArray(error)[0]) ?? asText(holder?.["message"]) ?? "";
+  // A word alone is the error's name.
+  const reasons = /^\w+$/.test(prose) ? [prose] : [];
+  return { type: undefined, code: codeOf(holder), message: prose, reasons };
 }
 
 /** The error of an event or answer that is one by its name or status: the object itself will do, a text, and so will nothing. */
@@ -61,13 +73,13 @@ function codeOf(error: JsonRecord | undefined): string | number | undefined {
 /** Gateways quote the error of the provider behind them. */
 function messageOf(error: JsonRecord, metadata: JsonRecord | undefined): string {
   const detail = error["detail"];
-  const texts = [error["message"], detail, asRecord(detail)?.["error"], metadata?.["raw"]].map(asText);
+  const quoted = asText(behindOf(metadata)?.["message"]) ?? metadata?.["raw"];
+  const texts = [error["message"], detail, asRecord(detail)?.["error"], quoted].map(asText);
   return texts.filter((text) => text !== undefined).join("\n");
 }
 
 function reasonsOf(error: JsonRecord, metadata: JsonRecord | undefined, details: readonly JsonRecord[]): string[] {
-  const quoted = asText(metadata?.["raw"]);
-  const behind = quoted === undefined ? undefined : asRecord(asRecord(parseJson(quoted)?.value)?.["error"]);
+  const behind = behindOf(metadata);
   return [
     asRecord(error["innererror"])?.["code"],
     metadata?.["error_type"],
@@ -76,6 +88,12 @@ function reasonsOf(error: JsonRecord, metadata: JsonRecord | undefined, details:
     behind?.["code"],
     behind?.["type"],
   ].flatMap((word) => asText(word) ?? []);
+}
+
+/** The error object of the provider behind a gateway. */
+function behindOf(metadata: JsonRecord | undefined): JsonRecord | undefined {
+  const quoted = asText(metadata?.["raw"]);
+  return quoted === undefined ? undefined : asRecord(asRecord(parseJson(quoted)?.value)?.["error"]);
 }
 
 /** google.rpc.QuotaFailure: a day's allowance is used up, or there is none at all. */

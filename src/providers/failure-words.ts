@@ -66,7 +66,7 @@ const wordsOf: readonly (readonly [FailureClass, string])[] = [
     invalid_parameter_error validationexception unprocessable unprocessable_entity missing_required_parameter
     unknown_parameter unsupported_parameter unsupported_value unsupported_model string_above_max_length
     string_too_long max_tokens_exceeded json_validate_failed tool_use_failed failed_generation
-    invalid_request_message_order invalid_image invalid_image_format invalid_base64_image invalid_image_url
+    invalid_function_parameters invalid_request_message_order invalid_image invalid_image_format invalid_base64_image invalid_image_url
     image_too_large image_too_small image_parse_error image_file_too_large unsupported_image_media_type
     failed_to_download_image image_file_not_found invalid_image_mode empty_image_file`,
   ],
@@ -83,8 +83,15 @@ const byWord = new Map(
 );
 const known = new Set([...byWord.keys(), ...listed(furtherWords)]);
 
+/** Whatever part of a request is called wrong, it is the request that is refused. */
+const ofRequest =
+  /^(invalid|unsupported|unknown|missing|malformed)_(request|function|tool|schema|json|param|argument|type|value|message|image|input|prompt|body|field|format|file|url)(?!.*(response|output|upstream|provider|server))/;
+
 /** The class that a word names; `undefined` for a word that is not known or names none. */
-export const classOfWord = (word: string): FailureClass | undefined => byWord.get(word.toLowerCase());
+export function classOfWord(word: string): FailureClass | undefined {
+  const lower = word.toLowerCase();
+  return byWord.get(lower) ?? (ofRequest.test(lower) ? "invalid_request" : undefined);
+}
 
 /** Only words we know: a provider may put anything there, the key or the prompt included. */
 export const isKnownWord = (word: unknown): word is string => typeof word === "string" && known.has(word.toLowerCase());

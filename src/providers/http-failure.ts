@@ -69,11 +69,15 @@ function classOf(status: number | undefined, facts: ErrorFacts): FailureClass {
   if (named === "rate_limited" && saysSpent(facts.message)) return "quota";
   if (named === "upstream_5xx" && status === 408) return "timeout_headers";
   if (named !== undefined) return named;
-  const said = classOfPhrase(facts.message, status);
+  const refused = status === undefined ? words.length > 0 : refusals.has(status);
+  const said = classOfPhrase(facts.message, status, refused);
   if (said !== undefined) return said;
   if (status !== undefined) return byStatus(status);
   return words.length > 0 ? "invalid_request" : "unknown";
 }
+
+/** The statuses of a request that is refused as it is: what their text says else is the request's own words. */
+const refusals: ReadonlySet<number> = new Set([400, 404, 405, 410, 413, 415, 422]);
 
 function byStatus(status: number): FailureClass {
   switch (status) {

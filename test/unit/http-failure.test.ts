@@ -126,6 +126,52 @@ describe("R-PROV-4 the wait that a provider asks for", () => {
   });
 });
 
+describe("R-PROV-13 the request's own names, quoted, class nothing", () => {
+  const phrase = fc.constantFrom(
+    "throttle",
+    "rate limit",
+    "too many requests",
+    "overloaded",
+    "no capacity",
+    "daily allocation",
+    "insufficient funds",
+    "context length",
+    "prompt is too long",
+    "content filter",
+    "invalid api key",
+    "unknown model",
+    "model not found",
+    "internal error",
+    "timed out",
+  );
+  const name = fc.tuple(phrase, fc.constantFrom(" ", "_", "-", "")).map(([words, by]) => words.replaceAll(" ", by));
+  const sentence = fc.constantFrom(
+    (quoted: string) => `Invalid schema for function '${quoted}': it is no object.`,
+    (quoted: string) => `In context=('properties', '${quoted}'), items are missing.`,
+    (quoted: string) => `Unknown name "${quoted}" at 'tools[0].parameters.${quoted}': Cannot find field.`,
+    (quoted: string) => `The parameter \`${quoted}\` isn't what we'd take.`,
+    (quoted: string) => `* request.tools[0].properties[${quoted}]: bad`,
+    (quoted: string) => `tools.0.properties.${quoted.replaceAll(" ", "_")}: Input should be an object`,
+  );
+  test("a refused request stays one, and another error what its status says", () => {
+    fc.assert(
+      fc.property(
+        name,
+        sentence,
+        fc.constantFrom("openai-chat", "anthropic-messages", "gemini"),
+        (quoted, say, format) => {
+          const classAt = (status: number): string =>
+            failureOf(format, jsonAnswer(status, { error: { type: "novel", message: say(quoted) } })).failureClass;
+          expect([400, 422, 500].map(classAt)).toEqual(["invalid_request", "invalid_request", "upstream_5xx"]);
+          const inBand = (type: string): string =>
+            inBandFailure({ type, code: undefined, message: say(quoted) }).failureClass;
+          expect(["invalid_request_error", "novel"].map(inBand)).toEqual(["invalid_request", "unknown"]);
+        },
+      ),
+    );
+  });
+});
+
 describe("R-PROV-9 R-ERR-2 nothing of an answer is repeated", () => {
   const marker = "MARKER q7 zebra";
   const place = fc.constantFrom("message", "type", "code", "param", "status", "detail", "error");

@@ -36,6 +36,20 @@ export const geminiErrors: ErrorTable = {
       "INVALID_ARGUMENT",
     ],
     ["a wrong key, by its text", 400, shape(400, "INVALID_ARGUMENT", "API key not valid."), auth, "INVALID_ARGUMENT"],
+    [
+      "a field called throttle",
+      400,
+      shape(400, "INVALID_ARGUMENT", `Unknown name "throttle" at 'tools[0].parameters': Cannot find field.`),
+      invalid,
+      "INVALID_ARGUMENT",
+    ],
+    [
+      "a field called daily allocation",
+      400,
+      shape(400, "INVALID_ARGUMENT", "* tools[0].parameters.properties[daily allocation]: bad"),
+      invalid,
+      "INVALID_ARGUMENT",
+    ],
     ["no key", 403, shape(403, "PERMISSION_DENIED"), permission, "PERMISSION_DENIED"],
     [
       "a service that is off",

@@ -17,6 +17,7 @@ import {
 } from "./error-row.ts";
 
 const bad = "invalid_request_error";
+const wrongTool = "invalid_function_parameters";
 
 export const openAiErrors: ErrorTable = {
   title: "OpenAI",
@@ -107,6 +108,71 @@ export const openAiErrors: ErrorTable = {
       invalid,
       "invalid_image_url",
     ],
+    // B77: the request's own names, quoted, say nothing
+    [
+      "a tool whose name throttles",
+      400,
+      shape(bad, wrongTool, "Invalid schema for function 'set_throttle': bad."),
+      invalid,
+      wrongTool,
+    ],
+    [
+      "a tool called ratelimit",
+      400,
+      shape(bad, wrongTool, "Invalid schema for function 'ratelimit': bad."),
+      invalid,
+      wrongTool,
+    ],
+    [
+      "a field called rate-limit",
+      400,
+      shape(bad, wrongTool, "In context=('properties', 'rate-limit'), items are missing."),
+      invalid,
+      wrongTool,
+    ],
+    [
+      "a tool called is_overloaded",
+      400,
+      shape(bad, null, "Invalid schema for function 'is_overloaded': bad."),
+      invalid,
+      bad,
+    ],
+    [
+      "a field called model",
+      400,
+      shape(bad, wrongTool, "In context=('properties', 'model'), reference '#/x' not found."),
+      invalid,
+      wrongTool,
+    ],
+    [
+      "a parameter that is not found",
+      400,
+      shape(bad, null, "The model field is invalid: parameter foo not found."),
+      invalid,
+      bad,
+    ],
+    ["a wrong tool inside the stream", "stream", shape(bad, wrongTool), invalid, wrongTool],
+    [
+      "a wrong tool inside the stream, by its code alone",
+      "stream",
+      shape(null, wrongTool, "Invalid schema for function 'set_timeout': timed out"),
+      invalid,
+      wrongTool,
+    ],
+    ["a wrong part of tomorrow inside the stream", "stream", shape(null, "unsupported_tool_flux"), invalid],
+    ["an address with 404", 404, shape(bad, null, "Invalid URL (POST /v1/rate-limit/overloaded)"), noModel, bad],
+    ["a name in a failure of its own", 500, shape(null, null, "The tool 'rate limit' made us fail."), serverError],
+    [
+      "an unknown model with 400, by its text",
+      400,
+      shape(bad, null, "The model `m-1.5` does not exist or you do not have access to it."),
+      noModel,
+      bad,
+    ],
+    ["a spent balance with 400", 400, shape(bad, null, "Insufficient balance"), quota, bad],
+    ["a text that is one word", "stream", { error: "overloaded" }, overloaded],
+    ["a number for an error", "stream", { error: 429 }, rateLimited],
+    ["errors in words", "stream", { errors: ["boom"] }, unknown],
     ["a code of tomorrow", 400, shape(bad, "flux_capacitor_empty"), invalid, bad],
     ["a type and a code of tomorrow", 400, shape("novel_error", "flux_capacitor_empty"), invalid],
     ["a flagged prompt", 400, shape(bad, "invalid_prompt", "Your prompt was flagged."), blocked, "invalid_prompt"],
