@@ -12,7 +12,11 @@ interface Served {
   /** What the format's paths start with. */
   readonly base: string;
   /** What the format has no word for, or aimock's writer of it leaves out. */
-  readonly lacks: ReadonlySet<"model" | "reasoning" | "call ids" | "stop reasons" | "usage" | "parameters">;
+  readonly lacks: ReadonlySet<
+    "model" | "reasoning" | "call ids" | "stop reasons" | "usage" | "parameters" | "words before calls"
+  >;
+  /** aimock writes reasoning as more text. */
+  readonly reasonsInText?: boolean;
   /** How the format wraps what a tool answered, where it takes no plain text. */
   readonly wrap?: (output: unknown) => unknown;
 }
@@ -24,6 +28,7 @@ const served: readonly Served[] = [
   { adapter: "gemini", base: "", lacks: new Set(["model", "parameters"]), wrap: (output) => ({ output }) },
   { adapter: "ollama", base: "", lacks: new Set(["reasoning", "call ids", "stop reasons", "usage"]) },
   { adapter: "bedrock-converse", base: "", lacks: new Set(["model"]) },
+  { adapter: "cohere", base: "", lacks: new Set(["model", "reasoning", "words before calls"]), reasonsInText: true },
 ];
 
 const usage = { prompt_tokens: 31, completion_tokens: 17, input_tokens: 31, output_tokens: 17 };
@@ -94,7 +99,7 @@ beforeAll(async () => {
 });
 afterAll(() => mock.stop());
 
-describe.each(served)("$adapter from aimock", ({ adapter, base, lacks, wrap = (output) => output }) => {
+describe.each(served)("$adapter from aimock", ({ adapter, base, lacks, reasonsInText, wrap = (output) => output }) => {
   const asked = (request: string | Omit<StartRequest, "schemaVersion" | "task">) =>
     ask(
       { id: "t", adapter, baseUrl: `${mock.url}${base}`, model: "test-model" },
@@ -118,7 +123,7 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks, wrap = (o
 
   test("R-PROV-5 reasoning", async () => {
     const { text, reasoning, verdicts } = await asked("reasoning");
-    expect(text).toBe("Yes.");
+    expect(text).toBe(reasonsInText === true ? "Hm, 世界Yes." : "Yes.");
     expect(reasoning).toBe(lacks.has("reasoning") ? "" : "Hm, 世界");
     expect(verdicts).toMatchObject(complete("stop"));
   });
@@ -174,7 +179,7 @@ describe.each(served)("$adapter from aimock", ({ adapter, base, lacks, wrap = (o
     expect(flat(heard?.messages ?? [])).toEqual([
       { role: "system", text: "Be brief." },
       { role: "user", text: "What is this?" },
-      { role: "assistant", text: "Let me look." },
+      ...(lacks.has("words before calls") ? [] : [{ role: "assistant", text: "Let me look." }]),
       call("c1", "look", { at: "北京" }),
       call("c2", "name", {}),
       answered("c1", { seen: ["cat"] }),
