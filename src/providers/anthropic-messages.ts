@@ -137,13 +137,14 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
       events.push({ type: key === "text" ? "text" : "reasoning", text });
       return;
     }
-    const said = sseJson(item);
-    if (said === undefined) return;
-    if ("fault" in said) return fail(events, "malformed", said.fault);
-    const { event, name, payload } = said;
-    const before = events.length;
-    message(events, event, name);
-    if (events.length === before + 1 && name === "content_block_delta") learn(payload, event, events.at(-1));
+    for (const said of sseJson(item)) {
+      if (done) return;
+      if ("fault" in said) return fail(events, "malformed", said.fault);
+      const { event, name, payload } = said;
+      const before = events.length;
+      message(events, event, name);
+      if (events.length === before + 1 && name === "content_block_delta") learn(payload, event, events.at(-1));
+    }
   };
 
   return untilVerdict(frames, {

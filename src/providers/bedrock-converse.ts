@@ -4,6 +4,7 @@ import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { awsEventReader, type AwsItem, type AwsMessage } from "../wire/aws-event-stream.ts";
 import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { parseBounded } from "../wire/json-values.ts";
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { bedrockConverseRequest } from "./bedrock-converse-request.ts";
@@ -101,7 +102,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
   };
 
   const message = (events: ProviderEvent[], { headers, payload }: AwsMessage): void => {
-    const parsed = parseJson(payload);
+    const parsed = parseBounded(payload);
     const body = asRecord(parsed?.value) ?? {};
     const kind = headers.get(":message-type") ?? "event";
     if (kind !== "event") {

@@ -3,7 +3,7 @@ import type { Failure } from "../../schemas/failure.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
-import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asCount, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf } from "./answer-end.ts";
@@ -11,6 +11,7 @@ import { cohereRequest } from "./cohere-request.ts";
 import { errorEventFacts, errorFacts, type ErrorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
+import { sseJson } from "./sse-json.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
@@ -113,14 +114,11 @@ export function cohereReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   };
 
   const frame = (events: ProviderEvent[], item: SseItem): void => {
-    if ("tooLarge" in item) return fail(events, "A wire event is larger than the limit.");
-    const payload = item.data.trim();
-    const failing = item.event === "error" && item.residue !== true;
-    if ((payload === "" || payload === "[DONE]") && !failing) return;
-    const parsed = parseJson(payload);
-    const body = asRecord(parsed?.value) ?? (failing ? {} : undefined);
-    if (body !== undefined) event(events, body, failing ? "error" : (asText(body["type"]) ?? item.event));
-    else if (parsed === undefined && item.residue !== true) fail(events, "A wire event is not JSON.");
+    for (const said of sseJson(item)) {
+      if (done) return;
+      if ("fault" in said) fail(events, said.fault);
+      else event(events, said.event, said.name === "error" ? said.name : (asText(said.event["type"]) ?? said.name));
+    }
   };
 
   return untilVerdict(frames, {

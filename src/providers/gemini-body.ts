@@ -1,6 +1,7 @@
 // A Gemini body, whichever of its two framings it has, as JSON values: server-sent events or one streamed array. Never looks into a value.
-import { gluedValues, jsonArrayReader, type JsonArrayItem } from "../wire/json-array.ts";
-import { asArray, parseJson } from "../wire/json.ts";
+import { jsonArrayReader, type JsonArrayItem } from "../wire/json-array.ts";
+import { jsonValues, parseBounded, type JsonValues } from "../wire/json-values.ts";
+import { asArray } from "../wire/json.ts";
 import { sseReader, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { strayJson } from "../wire/stray-json.ts";
@@ -10,7 +11,7 @@ import { strayJson } from "../wire/stray-json.ts";
  * `closed`: the array's end. `fault`: nothing that follows can be read.
  */
 export type GeminiItem =
-  | { value: unknown }
+  | JsonValues
   | { error: unknown; named: boolean }
   | { closed: true }
   | { fault: "too large" | "not JSON" };
@@ -57,16 +58,16 @@ const blank = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
 function fromEvent(item: SseItem): GeminiItem[] {
   if ("tooLarge" in item) return [{ fault: "too large" }];
   const payload = item.data.trim();
-  const parsed = parseJson(payload);
-  if (item.stray === true) return parsed === undefined ? [] : [{ error: one(parsed.value), named: false }];
-  if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
-    return [{ error: one(parsed?.value), named: true }];
+  if (item.stray === true || item.event === "error") {
+    const named = item.stray !== true;
+    const parsed = parseBounded(payload);
+    if (parsed !== undefined) return [{ error: one(parsed.value), named }];
+    if (!named || item.residue !== true) return named ? [{ error: payload, named }] : [];
   }
   // Some gateways end the stream as OpenAI does; that proves nothing here.
   if (payload === "" || payload === "[DONE]") return [];
-  if (parsed !== undefined) return all(parsed.value);
-  const values = gluedValues(payload)?.map(parseJson);
-  if (values !== undefined && !values.includes(undefined)) return values.flatMap((value) => all(value?.value));
+  const values = jsonValues(payload);
+  if (values !== undefined) return [values];
   // An unfinished last event is a cut, not a fault of the provider's JSON.
   return item.residue === true ? [] : [{ fault: "not JSON" }];
 }
@@ -74,12 +75,8 @@ function fromEvent(item: SseItem): GeminiItem[] {
 function fromElement(item: JsonArrayItem): GeminiItem[] {
   if ("closed" in item) return [item];
   if ("tooLarge" in item) return [{ fault: "too large" }];
-  const parsed = "stray" in item ? undefined : parseJson(item.text);
-  return parsed === undefined ? [{ fault: "not JSON" }] : all(parsed.value);
+  const values = "stray" in item ? undefined : jsonValues(item.text);
+  return [values ?? { fault: "not JSON" }];
 }
-
-/** A payload may be a list of what should be payloads of their own. */
-const all = (value: unknown): GeminiItem[] =>
-  Array.isArray(value) ? asArray(value).map((inner) => ({ value: inner })) : [{ value }];
 
 const one = (value: unknown): unknown => (Array.isArray(value) ? asArray(value)[0] : value);

@@ -125,7 +125,11 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
       const facts = entry.named ? errorEventFacts(entry.error) : errorFacts(entry.error);
       return facts === undefined ? undefined : fail(events, inBandFailure(facts));
     }
-    if ("value" in entry) return response(events, asRecord(entry.value) ?? {});
+    if ("whole" in entry) return response(events, asRecord(entry.whole) ?? {});
+    if ("several" in entry) {
+      for (const value of entry.several) if (!done) response(events, asRecord(value) ?? {});
+      return;
+    }
     if (finish !== undefined) complete(events);
   };
 

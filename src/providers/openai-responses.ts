@@ -79,10 +79,11 @@ export function openAiResponsesReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
   };
 
   const frame = (events: ProviderEvent[], item: SseItem): void => {
-    const said = sseJson(item);
-    if (said === undefined) return;
-    if ("fault" in said) fail(events, "malformed", said.fault);
-    else message(events, said.event, said.name);
+    for (const said of sseJson(item)) {
+      if (done) return;
+      if ("fault" in said) fail(events, "malformed", said.fault);
+      else message(events, said.event, said.name);
+    }
   };
 
   return untilVerdict(frames, {

@@ -1,7 +1,8 @@
 // Collects tool calls that arrive in pieces, under all the ways providers name (or fail to name) the pieces. Ids that are missing are made from the ordinal, so a replay gives the same.
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
-import { asRecord, jsonText, parseJson } from "../wire/json.ts";
+import { asRecord, jsonText } from "../wire/json.ts";
+import { parseBounded } from "../wire/json-values.ts";
 
 /** Calls per answer. */
 const MAX_CALLS = 256;
@@ -145,7 +146,7 @@ export function inputPiece(value: unknown): ToolCallPiece["input"] {
 
 /** The input that a call has from its start, as an object or as its JSON text; pieces win over it. A part of one says nothing. */
 export function wholeInput(value: unknown): Record<string, unknown> | undefined {
-  return asRecord(typeof value === "string" ? parseJson(value)?.value : value);
+  return asRecord(typeof value === "string" ? parseBounded(value)?.value : value);
 }
 
 /** The call a piece goes on with; `undefined` when it opens one. */
@@ -187,5 +188,5 @@ const isBare = ({ text, whole }: OpenCall): boolean => text.trim() === "" && Obj
 /** Pieces win over a whole input given beside them; no input at all is an empty object. */
 function inputOf(call: OpenCall): Record<string, unknown> | undefined {
   if (call.text.trim() === "") return call.whole ?? {};
-  return asRecord(parseJson(call.text)?.value);
+  return asRecord(parseBounded(call.text)?.value);
 }

@@ -230,15 +230,12 @@ describe("R-PROV-3 failures inside a 200", () => {
     const [verdict] = reading(responsesErrorEvent("server_error", "SECRET prompt text")).verdicts;
     expect(JSON.stringify(verdict)).not.toContain("SECRET");
   });
-  test.each(["{oops}", "<html>", "{", "{} {}"])(
-    "a payload %j is malformed, and what follows is not read",
-    (payload) => {
-      expect(reading(`data: ${payload}\n\n`, text("late"), end())).toMatchObject({
-        text: "",
-        verdicts: [failed("malformed")],
-      });
-    },
-  );
+  test.each(["{oops}", "<html>", "{", "{} {"])("a payload %j is malformed, and what follows is not read", (payload) => {
+    expect(reading(`data: ${payload}\n\n`, text("late"), end())).toMatchObject({
+      text: "",
+      verdicts: [failed("malformed")],
+    });
+  });
   test.each(["null", "1", '"text"', "[]", "[{}]", "{}", '{"type":""}', '{"type":5}'])(
     "a payload %s is passed over",
     (payload) => {
