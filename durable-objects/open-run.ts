@@ -81,6 +81,8 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs } = row.plan;
+  // Anew for each call: a stub whose object has died stays broken.
+  const tenant = () => env.TENANT.getByName(row.plan.tenant);
   let { state } = options;
   /** By number, those whose provider may still speak. */
   const attempts = new Map<number, Attempt>();
@@ -167,22 +169,37 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   function wakeAfter(ms: number, type: "retry" | "hedge"): void {
     const timer = setTimeout(() => {
       wakes.delete(timer);
-      apply({ type, at: Date.now() });
+      if (type === "hedge") ctx.waitUntil(askFurther());
+      else apply({ type, at: Date.now() });
     }, ms);
     wakes.add(timer);
   }
 
-  /** Failures and further requests are told at once: other runs are about to make the same choice. */
+  /** A further request is paid for before it is made: other runs may want one at the same time. Without the tenant there is none. */
+  async function askFurther(): Promise<void> {
+    const wanted = (): boolean => transition(state, { type: "hedge", at: Date.now() }).events.length > 0;
+    try {
+      if (!wanted() || !(await tenant().spendFurther())) return;
+      await pass("further", ctx);
+      if (wanted()) apply({ type: "hedge", at: Date.now() });
+      else await tenant().giveBackFurther();
+    } catch {
+      // A budget that is told nothing is too small, not too large, and fills up again.
+    }
+  }
+
+  /** Failures are told at once: other runs are about to make the same choice. */
   function tell(entry: TargetReport): void {
+    if (entry.result === "hedged") return;
     const planned = row.plan.chain.find(({ id }) => id === entry.targetId);
     // The embedded target fails on purpose: there is nothing to learn from it.
     if (planned === undefined || planned.adapter === "demo") return;
     news.push({ report: entry, scope: planned.scope, breaker: row.plan.breaker });
-    if (entry.result === "answered") return;
+    if (entry.result !== "failed") return;
     const told = news;
     news = [];
     ctx.waitUntil(
-      env.TENANT.getByName(row.plan.tenant)
+      tenant()
         .report(told)
         .catch(() => undefined),
     );

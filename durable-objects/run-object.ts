@@ -5,6 +5,7 @@ import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStateView } from "../schemas/run.ts";
 import { healthyFirst } from "../src/run/breaker.ts";
 import { transition } from "../src/run/machine.ts";
+import { decidedFor } from "../src/run/planner.ts";
 import { pass } from "./gate.ts";
 import { confirm, logOptions, openRun, releaseSlot, type OpenRun } from "./open-run.ts";
 import { acceptedState, foldLog } from "./run-fold.ts";
@@ -131,6 +132,7 @@ export class RunObject extends DurableObject<Env> {
     const deadline = startedAt + plan.totalMs;
     const admitted = await env.TENANT.getByName(plan.tenant).admit({
       runId: plan.runId,
+      startedAt,
       until: deadline + LIVE_ALARM_MS,
       maxActiveRuns,
       chain: plan.chain.map(({ id, scope }) => ({ id, scope })),
@@ -140,7 +142,9 @@ export class RunObject extends DurableObject<Env> {
     if (!admitted.admitted) return { started: false, refused: "too_many_runs" };
     await pass("acquired", ctx);
     const { benched, hedgeAfterMs } = admitted;
-    const { request, ...kept } = { ...plan, chain: healthyFirst(plan.chain, benched), hedgeAfterMs };
+    const chain = healthyFirst(plan.chain, benched);
+    const decision = decidedFor(plan.decision, chain);
+    const { request, ...kept } = { ...plan, chain, decision, hedgeAfterMs };
     const row: RunRow = {
       plan: kept,
       status: "running",

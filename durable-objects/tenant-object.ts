@@ -1,13 +1,14 @@
 // What a tenant's runs share: the slots of active runs, what they learned of their targets, and in open mode the key that signs tickets. Knows no run's content.
 import { DurableObject } from "cloudflare:workers";
 import type { Admission, Admitted, TargetNews } from "../schemas/plan.ts";
-import { benchedOf, judge, type Bench } from "../src/run/breaker.ts";
-import { affords, hedgeDelay, remembering, savedUp, type Latencies } from "../src/run/hedging.ts";
+import { benchedOf, healthyFirst, judge, type Bench } from "../src/run/breaker.ts";
+import { FIRST_SAVED, givenBack, hedgeDelay, remembering, savedUp, spent, type Latencies } from "../src/run/hedging.ts";
 import { toHex } from "../src/wire/hex.ts";
 
 interface Unsaved {
   slots: Map<string, number | undefined>;
   benches: Map<string, Bench | undefined>;
+  saved: number | undefined;
 }
 
 export class TenantObject extends DurableObject<Env> {
@@ -16,9 +17,10 @@ export class TenantObject extends DurableObject<Env> {
   #benches = new Map<string, Bench>();
   /** What the tables do not hold yet; `undefined`: the row goes. */
   #unsaved: Unsaved | undefined;
+  /** What is left for further requests. */
+  #saved = FIRST_SAVED;
   /** Only remembered: a new object learns it again. */
   #latencies = new Map<string, Latencies>();
-  #saved: number | undefined;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -30,18 +32,30 @@ export class TenantObject extends DurableObject<Env> {
    * Takes a slot for a run, or refuses when all are held. A slot whose holder is past its time counts as free: its run's
    * total clock has ended it. Answers without waiting for the disk: a slot that a crash forgets is one run too many.
    */
-  admit({ runId, until, maxActiveRuns, chain, breaker, hedge }: Admission): Admitted {
+  admit({ runId, startedAt, until, maxActiveRuns, chain, breaker, hedge }: Admission): Admitted {
     const now = Date.now();
     if (!this.#slots.has(runId) && this.#slots.size >= maxActiveRuns) this.#dropPassed(now);
     if (!this.#slots.has(runId) && this.#slots.size >= maxActiveRuns) return { admitted: false };
     this.#setSlot(runId, until);
-    const { benched, probes } = benchedOf(this.#benches, chain, breaker, now);
+    const { benched, probes } = benchedOf(this.#benches, chain, breaker, startedAt, now);
     this.#setBenches(probes);
-    const [first] = chain.filter(({ id }) => !benched.includes(id));
+    const [first] = healthyFirst(chain, benched);
     if (hedge === undefined || first === undefined) return { admitted: true, benched, hedgeAfterMs: undefined };
-    this.#saved = savedUp(this.#saved, hedge);
-    const hedgeAfterMs = affords(this.#saved) ? hedgeDelay(this.#latencies.get(first.id) ?? [], hedge) : undefined;
-    return { admitted: true, benched, hedgeAfterMs };
+    this.#setSaved(savedUp(this.#saved, hedge));
+    return { admitted: true, benched, hedgeAfterMs: hedgeDelay(this.#latencies.get(first.id) ?? [], hedge) };
+  }
+
+  /** Takes what a further request costs; false, and nothing is taken, when too little is left. */
+  spendFurther(): boolean {
+    const left = spent(this.#saved);
+    if (left === undefined) return false;
+    this.#setSaved(left);
+    return true;
+  }
+
+  /** A further request that was paid for was not made. */
+  giveBackFurther(): void {
+    this.#setSaved(givenBack(this.#saved));
   }
 
   /** Gives a run's slot back; does nothing when it holds none. */
@@ -54,10 +68,9 @@ export class TenantObject extends DurableObject<Env> {
   report(news: TargetNews[]): void {
     for (const entry of news) {
       const { report } = entry;
-      const { targetId } = report;
-      if (report.result === "hedged") this.#saved = (this.#saved ?? 1) - 1;
-      if (report.result === "answered") {
-        this.#latencies.set(targetId, remembering(this.#latencies.get(targetId) ?? [], report.firstOutputMs));
+      if (report.result === "shown") {
+        const latencies = this.#latencies.get(report.targetId) ?? [];
+        this.#latencies.set(report.targetId, remembering(latencies, report.firstOutputMs));
       }
       this.#setBenches(judge(this.#benches, entry, Date.now()));
     }
@@ -90,17 +103,23 @@ export class TenantObject extends DurableObject<Env> {
     }
   }
 
+  #setSaved(saved: number): void {
+    if (saved === this.#saved) return;
+    this.#saved = saved;
+    this.#toSave().saved = saved;
+  }
+
   /** A write holds an answer back until it is on disk, so what changed is written once the answer is away. */
   #toSave(): Unsaved {
     if (this.#unsaved === undefined) {
-      this.#unsaved = { slots: new Map(), benches: new Map() };
+      this.#unsaved = { slots: new Map(), benches: new Map(), saved: undefined };
       setTimeout(() => this.#save(), 0);
     }
     return this.#unsaved;
   }
 
   #save(): void {
-    const { slots, benches } = this.#unsaved ?? {};
+    const { slots, benches, saved } = this.#unsaved ?? {};
     this.#unsaved = undefined;
     const { sql } = this.ctx.storage;
     for (const [runId, until] of slots ?? []) {
@@ -108,17 +127,21 @@ export class TenantObject extends DurableObject<Env> {
       else sql.exec("INSERT OR REPLACE INTO slot (run_id, until) VALUES (?, ?)", runId, until);
     }
     for (const [name, bench] of benches ?? []) {
-      if (bench === undefined) sql.exec("DELETE FROM bench WHERE name = ?", name);
+      if (bench === undefined) sql.exec("DELETE FROM held WHERE name = ?", name);
       else {
+        const { strikes, benchings, since, until, judgedFrom } = bench;
         sql.exec(
-          "INSERT OR REPLACE INTO bench (name, strikes, benchings, until) VALUES (?, ?, ?, ?)",
+          "INSERT OR REPLACE INTO held (name, strikes, benchings, since, until, judged_from) VALUES (?, ?, ?, ?, ?, ?)",
           name,
-          bench.strikes,
-          bench.benchings,
-          bench.until,
+          strikes,
+          benchings,
+          since,
+          until,
+          judgedFrom,
         );
       }
     }
+    if (saved !== undefined) sql.exec("INSERT OR REPLACE INTO budget (one, saved) VALUES (1, ?)", saved);
   }
 
   #load(): void {
@@ -127,15 +150,19 @@ export class TenantObject extends DurableObject<Env> {
     for (const row of sql.exec<{ run_id: string; until: number }>("SELECT run_id, until FROM slot")) {
       this.#slots.set(row.run_id, row.until);
     }
-    const benches = sql.exec<{ name: string } & Record<keyof Bench, number>>("SELECT * FROM bench");
+    const benches = sql.exec<{ name: string } & Record<keyof Bench, number>>(
+      "SELECT name, strikes, benchings, since, until, judged_from AS judgedFrom FROM held",
+    );
     for (const { name, ...bench } of benches) this.#benches.set(name, bench);
+    for (const { saved } of sql.exec<{ saved: number }>("SELECT saved FROM budget")) this.#saved = saved;
   }
 
   #createTables(): void {
     const { sql } = this.ctx.storage;
     sql.exec("CREATE TABLE IF NOT EXISTS slot (run_id TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID");
     sql.exec(
-      "CREATE TABLE IF NOT EXISTS bench (name TEXT PRIMARY KEY, strikes INTEGER NOT NULL, benchings INTEGER NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID",
+      "CREATE TABLE IF NOT EXISTS held (name TEXT PRIMARY KEY, strikes INTEGER NOT NULL, benchings INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL, judged_from INTEGER NOT NULL) WITHOUT ROWID",
     );
+    sql.exec("CREATE TABLE IF NOT EXISTS budget (one INTEGER PRIMARY KEY, saved INTEGER NOT NULL)");
   }
 }

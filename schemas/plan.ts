@@ -28,10 +28,14 @@ export interface PlannedTarget {
   target: Target;
 }
 
-/** How a target did in one attempt. `hedged`: it was asked in case another is slow. */
+/**
+ * How a target did in one attempt, begun at `startedAt` (Unix epoch, milliseconds). `shown`: its first output is there, which
+ * says how fast it is and not yet whether it answers. `hedged`: it was asked in case another is slow.
+ */
 export type TargetReport =
-  | { targetId: string; result: "answered"; firstOutputMs: number }
-  | { targetId: string; result: "failed"; failureClass: FailureClass; retryAfterMs?: number }
+  | { targetId: string; result: "shown"; firstOutputMs: number }
+  | { targetId: string; result: "answered"; startedAt: number }
+  | { targetId: string; result: "failed"; startedAt: number; failureClass: FailureClass; retryAfterMs?: number }
   | { targetId: string; result: "hedged" };
 
 /** A report with what a tenant needs to judge it. */
@@ -44,7 +48,8 @@ export interface TargetNews {
 /** What a run asks of its tenant before it starts. */
 export interface Admission {
   runId: string;
-  /** Unix epoch, milliseconds: by then the run has ended. */
+  /** Unix epoch, milliseconds: none of the run's attempts began before, and by `until` the run has ended. */
+  startedAt: number;
   until: number;
   maxActiveRuns: number;
   chain: { id: string; scope: string }[];
@@ -52,7 +57,7 @@ export interface Admission {
   hedge: HedgeSettings | undefined;
 }
 
-/** `benched`: targets to try after the others. `hedgeAfterMs`: the run may hedge, so long after its start. */
+/** `benched`: targets to try after the others. `hedgeAfterMs`: so long after its start the run may ask for a further request. */
 export type Admitted = { admitted: true; benched: string[]; hedgeAfterMs: number | undefined } | { admitted: false };
 
 /** What of the request decides about attempts. */

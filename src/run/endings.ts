@@ -8,7 +8,11 @@ import { abort, emit, logUsage, telemetry, type Step } from "./step.ts";
 import { stableMessages } from "./telemetry.ts";
 
 export function complete(step: Step, at: number, stopReason: StopReason | undefined): void {
-  for (const live of liveAttempts(step.state)) logUsage(step, at, live, "omit");
+  for (const live of liveAttempts(step.state)) {
+    logUsage(step, at, live, "omit");
+    const { targetId, startedAt } = live;
+    step.effects.push({ type: "report", report: { targetId, result: "answered", startedAt } });
+  }
   const outcome = completedOutcome(step.state, at, stopReason);
   emit(step, at, { type: "terminal", payload: outcome });
   const ids = attemptedProviderIds(step.state.attempts);
@@ -49,6 +53,7 @@ export function failAttempt(step: Step, at: number, attempt: number, failure: Fa
     report: {
       targetId: live.targetId,
       result: "failed",
+      startedAt: live.startedAt,
       failureClass,
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     },

@@ -4,8 +4,11 @@ import type { HedgeSettings } from "../../schemas/config.ts";
 /** How many first outputs of a target are remembered, and how many it takes to judge by them. */
 const REMEMBERED = 64;
 const ENOUGH = 8;
-/** Further requests that may be saved up. */
-const MOST_SAVED = 5;
+/** Savings are counted in hundredths of a request: then ten times ten percent are one whole. */
+const ONE = 100;
+/** What is saved up at most, and what a new tenant begins with. */
+const MOST_SAVED = 5 * ONE;
+export const FIRST_SAVED = ONE;
 
 /** Milliseconds to a target's first outputs, the latest last. */
 export type Latencies = readonly number[];
@@ -19,10 +22,12 @@ export function hedgeDelay(latencies: Latencies, { afterMs }: HedgeSettings): nu
   return Math.max(1, sorted[Math.ceil(sorted.length * 0.95) - 1] ?? afterMs);
 }
 
-/** What a tenant may spend on further requests after one more run. A new tenant may spend one. */
-export function savedUp(saved: number | undefined, { budgetPercent }: HedgeSettings): number {
-  return Math.min(MOST_SAVED, (saved ?? 1) + budgetPercent / 100);
-}
+/** What a tenant has saved after one more run on such a route. */
+export const savedUp = (saved: number, { budgetPercent }: HedgeSettings): number =>
+  Math.min(MOST_SAVED, saved + budgetPercent);
 
-/** Whether a further request can be paid for. */
-export const affords = (saved: number): boolean => saved >= 1;
+/** What is left when a further request is made; `undefined` when it cannot be paid for. */
+export const spent = (saved: number): number | undefined => (saved < ONE ? undefined : saved - ONE);
+
+/** A further request was paid for and not made. */
+export const givenBack = (saved: number): number => Math.min(MOST_SAVED, saved + ONE);

@@ -12,7 +12,7 @@ export function wireIssues(issues: readonly v.BaseIssue<unknown>[]): ValidationI
 }
 
 /** JSON pointer (RFC 6901) to a path of keys; empty for the whole document. */
-function pointer(keys: readonly string[]): string {
+export function pointer(keys: readonly string[]): string {
   return keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 

@@ -196,7 +196,7 @@ function commit(step: Step, attempt: number, at: number): void {
   });
   if (!step.state.announced) emit(step, at, { type: "lifecycle", payload: { phase: "started" } });
   const firstOutputMs = Math.max(0, at - startedAt);
-  step.effects.push({ type: "report", report: { targetId, result: "answered", firstOutputMs } });
+  step.effects.push({ type: "report", report: { targetId, result: "shown", firstOutputMs } });
   telemetry(step, {
     type: "stream_attempt_succeeded",
     payload: { providerId: targetId, attemptedProviderIds: attemptedProviderIds(step.state.attempts) },

@@ -40,12 +40,9 @@ export function planRoute(input: PlannerInput): RoutePlan {
     ok: true,
     chain: [selected, ...fallbacks],
     decision: {
-      selectedProviderId: selected,
-      fallbackProviderIds: fallbacks,
+      ...selection(selected, fallbacks),
       rejectedProviders: rejected,
-      fallbackAvailable: fallbacks.length > 0,
       taskKind: "text_to_text",
-      explanation: { summary: `Selected '${selected}'.`, selectedProviderId: selected },
       constraints: constraints === undefined ? null : pick(constraints, ["privacy", "cloud", "timeoutMs"]),
       preferences: preferences === undefined ? null : pick(preferences, ["optimizeFor"]),
       plannerSource: "fallback",
@@ -53,6 +50,19 @@ export function planRoute(input: PlannerInput): RoutePlan {
     },
   };
 }
+
+/** The same decision for the same targets in the order in which they are tried in the end. */
+export function decidedFor(decision: RouteDecision, chain: readonly { id: string }[]): RouteDecision {
+  const [selected, ...fallbacks] = chain.map(({ id }) => id);
+  return selected === undefined ? decision : { ...decision, ...selection(selected, fallbacks) };
+}
+
+const selection = (selected: string, fallbacks: string[]) => ({
+  selectedProviderId: selected,
+  fallbackProviderIds: fallbacks,
+  fallbackAvailable: fallbacks.length > 0,
+  explanation: { summary: `Selected '${selected}'.`, selectedProviderId: selected },
+});
 
 function refusals(candidate: Candidate, input: PlannerInput): RejectedProvider["reasons"] {
   const reasons: RejectedProvider["reasons"] = [];

@@ -5,7 +5,7 @@ import { configSchema, hostedPresetIdSchema, type Config, type Route, type Targe
 import type { AttemptClocks, PlannedTarget } from "../../schemas/plan.ts";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import type { ClockLimits } from "../../schemas/run.ts";
-import { wireIssues } from "./issues.ts";
+import { pointer, wireIssues } from "./issues.ts";
 
 export type ConfigCheck = { ok: true; config: Config } | { ok: false; issues: ValidationIssue[] };
 
@@ -13,9 +13,22 @@ const reservedVars = new Set(["API_KEYS", "TICKET_SECRET", "CONFIG"]);
 
 export function checkConfig(input: unknown): ConfigCheck {
   const parsed = v.safeParse(configSchema, input);
-  if (!parsed.success) return { ok: false, issues: wireIssues(parsed.issues) };
-  const issues = [...semanticIssues(parsed.output)];
-  return issues.length > 0 ? { ok: false, issues } : { ok: true, config: parsed.output };
+  const found = parsed.success ? [...semanticIssues(parsed.output)] : wireIssues(parsed.issues);
+  const named = new Set(found.map(({ path }) => path));
+  const issues = [...unusableKeys(input, "")].filter(({ path }) => !named.has(path)).concat(found);
+  return parsed.success && issues.length === 0 ? { ok: true, config: parsed.output } : { ok: false, issues };
+}
+
+/** valibot's records drop these without a word. */
+const unusable = new Set(["__proto__", "prototype", "constructor"]);
+
+function* unusableKeys(value: unknown, at: string): Generator<ValidationIssue> {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    const path = `${at}${pointer([key])}`;
+    if (unusable.has(key)) yield issue(path, "is a name that cannot be used", "propertyNames");
+    else yield* unusableKeys(inner, path);
+  }
 }
 
 function* semanticIssues({ targets, routes, limits }: Config): Generator<ValidationIssue> {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planRun } from "../../src/http/start-run.ts";
-import { planRoute, type Candidate, type PlannerInput } from "../../src/run/planner.ts";
+import { decidedFor, planRoute, type Candidate, type PlannerInput } from "../../src/run/planner.ts";
 import { checkConfig } from "../../src/run/settings.ts";
 
 const near: Candidate = { id: "near", locality: "local", streaming: "supported" };
@@ -161,4 +161,16 @@ test("R-DESC-2 the decision tells how the route was chosen, and nothing else of 
   });
   const plain = plan([far]);
   expect(plain.ok && plain.decision).toMatchObject({ constraints: null, preferences: null, fallbackAvailable: false });
+});
+
+test("R-BREAK-7 the decision for a chain in another order names that order, and keeps its reasons", () => {
+  const planned = plan([near, edge, far], { constraints: { privacy: "local_preferred" } });
+  if (!planned.ok) throw new Error("nothing was planned");
+  expect(decidedFor(planned.decision, [far, near, edge])).toEqual({
+    ...planned.decision,
+    selectedProviderId: "far",
+    fallbackProviderIds: ["near", "edge"],
+    explanation: { summary: "Selected 'far'.", selectedProviderId: "far" },
+  });
+  expect(decidedFor(planned.decision, [near, edge, far])).toEqual(planned.decision);
 });
