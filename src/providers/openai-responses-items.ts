@@ -3,13 +3,13 @@ import { asCount, asText, type JsonRecord } from "../wire/json.ts";
 import { statedText, type StatedText } from "./stated-text.ts";
 
 /** Items per answer. */
-const MAX_ITEMS = 1024;
+export const MAX_ITEMS = 1024;
 
 export type ItemContent =
   | { kind: "message"; text: StatedText }
   | { kind: "reasoning"; summary: StatedText; text: StatedText }
   /** `place`: among the calls of the answer. The rest: what of its identity is known. */
-  | { kind: "call"; place: number; identified: boolean; named: boolean }
+  | { kind: "call"; place: number; callId: string | undefined; name: string | undefined }
   /** A tool that the provider runs, or a type that is not known. */
   | { kind: "hosted" };
 
@@ -48,7 +48,7 @@ export function outputItems(): OutputItems {
   const current = new Map<number, OutputItem>();
   let calls = 0;
 
-  const call = (): CallContent => ({ kind: "call", place: calls++, identified: false, named: false });
+  const call = (): CallContent => ({ kind: "call", place: calls++, callId: undefined, name: undefined });
 
   const contentOf = (type: string): ItemContent => {
     switch (type) {

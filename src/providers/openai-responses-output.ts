@@ -3,12 +3,14 @@ import type { ProviderOutput } from "../../schemas/provider.ts";
 import { asCount, asRecord, asText, jsonText, type JsonRecord } from "../wire/json.ts";
 import { messageText, reasoningText, recordsIn } from "./openai-responses-entry.ts";
 import {
+  MAX_ITEMS,
   outputItems,
   type CallContent,
   type OutputFault,
   type OutputItem,
   type ReasoningContent,
 } from "./openai-responses-items.ts";
+import { matchCalls, wholeText } from "./openai-responses-match.ts";
 import type { StatedText } from "./stated-text.ts";
 import { inputPiece, toolCallCollector, wholeInput, type ToolCallCollector } from "./tool-calls.ts";
 
@@ -56,18 +58,18 @@ export function responsesOutput(): ResponsesOutput {
     return [{ type: "reasoning", text: another ? `\n\n${text}` : text }];
   };
 
-  /** `missing` is what a statement about `text` gave. */
-  const stated = (text: StatedText, missing: string): string => {
-    if (text.differs) held += text.text.length;
+  /** `missing` is what the statement `whole` about `text` gave. */
+  const stated = (text: StatedText, missing: string, whole: string): string => {
+    if (text.differs) held += whole.length;
     if (held > MAX_HELD) fault = { failureClass: "malformed", message: "Statements about a text contradict it." };
     return missing;
   };
 
   const identify = (content: CallContent, entry: JsonRecord, input?: JsonRecord): ProviderOutput[] => {
-    const id = content.identified ? undefined : asText(entry["call_id"]);
-    const name = content.named ? undefined : asText(entry["name"]);
-    content.identified ||= id !== undefined;
-    content.named ||= name !== undefined;
+    const id = content.callId === undefined ? asText(entry["call_id"]) : undefined;
+    const name = content.name === undefined ? asText(entry["name"]) : undefined;
+    content.callId ??= id;
+    content.name ??= name;
     return calls.add({ index: content.place, id, name, input });
   };
 
@@ -92,11 +94,11 @@ export function responsesOutput(): ResponsesOutput {
     switch (content.kind) {
       case "message":
         refused ||= channel === "response.refusal";
-        content.text.add(delta);
+        content.text.add(asCount(event["content_index"]) ?? 0, delta);
         return show(delta);
       case "reasoning": {
-        const { text, key } = reasoningOf(index, content, channel, event);
-        text.add(delta);
+        const { text, part, key } = reasoningOf(index, content, channel, event);
+        text.add(part, delta);
         return reason(delta, key);
       }
       case "call":
@@ -112,10 +114,10 @@ export function responsesOutput(): ResponsesOutput {
     if (said === undefined || content.kind === "hosted") return [];
     if (content.kind === "message") {
       refused ||= channel === "response.refusal";
-      return show(stated(content.text, content.text.state(asCount(event["content_index"]) ?? 0, said)));
+      return show(stated(content.text, content.text.state(asCount(event["content_index"]) ?? 0, said), said));
     }
     const { text, part, key } = reasoningOf(index, content, channel, event);
-    return reason(stated(text, text.state(part, said)), key);
+    return reason(stated(text, text.state(part, said), said), key);
   };
 
   const finished = ({ content, index }: OutputItem, entry: JsonRecord): ProviderOutput[] => {
@@ -123,10 +125,11 @@ export function responsesOutput(): ResponsesOutput {
       case "message": {
         const { text, refuses } = messageText(entry);
         refused ||= refuses;
-        return text === "" ? [] : show(stated(content.text, content.text.stateAll(text)));
+        return text === "" ? [] : show(stated(content.text, content.text.stateAll(text), text));
       }
       case "reasoning":
-        return content.summary.text + content.text.text === "" ? reason(reasoningText(entry), String(index)) : [];
+        if (content.summary.length + content.text.length > 0) return [];
+        return reason(content.text.stateAll(reasoningText(entry)), String(index));
       case "call":
         return stateCall(content, entry);
       case "hosted":
@@ -134,13 +137,43 @@ export function responsesOutput(): ResponsesOutput {
     }
   };
 
-  /** A call that no event was about is taken only when there was none: two lists of calls could not be matched for sure. */
-  const settleCall = (entry: JsonRecord): void => {
-    const callId = asText(entry["call_id"]);
-    const known = items.all.find((item) => item.callId === callId && callId !== undefined)?.content;
-    if (known?.kind === "call") stateCall(known, entry);
-    else if (items.all.every(({ content }) => content.kind !== "call")) stateCall(items.lateCall(), entry);
+  const settleCalls = (entries: readonly JsonRecord[]): void => {
+    const known = items.all.flatMap(({ id, callId, content }) =>
+      content.kind === "call" ? [{ id, callId, content }] : [],
+    );
+    const matches = matchCalls(
+      entries.map((entry) => {
+        const input = inputPiece(inputOf(entry));
+        const text = typeof input === "object" ? jsonText(input) : input?.trim();
+        return {
+          id: asText(entry["id"]),
+          callId: asText(entry["call_id"]),
+          name: asText(entry["name"]),
+          text: text || "{}",
+        };
+      }),
+      known.map(({ id, callId, content: { callId: own, name, place } }) => {
+        return { id, callId: own ?? callId, name, text: calls.inputText(place) };
+      }),
+    );
+    for (const [index, entry] of entries.entries())
+      stateCall(known[matches[index] ?? -1]?.content ?? items.lateCall(), entry);
   };
+
+  const settleTexts = (entries: readonly JsonRecord[]): void => {
+    const said = entries.map((entry) => ({ id: asText(entry["id"]), ...messageText(entry) }));
+    refused ||= said.some(({ refuses }) => refuses);
+    if (said.every(({ text }) => text === "")) return;
+    settledText = wholeText(
+      said,
+      messages().map(({ id, text }) => ({ id, text: text.text() })),
+    );
+  };
+
+  const messages = (): { id: string | undefined; text: StatedText }[] =>
+    items.all
+      .toSorted((left, right) => left.index - right.index)
+      .flatMap(({ id, content }) => (content.kind === "message" ? [{ id, text: content.text }] : []));
 
   const inChannel = (channel: string, verb: "delta" | "done", event: JsonRecord): ProviderOutput[] => {
     const { item: type, whole: field } = channels[channel] ?? {};
@@ -182,12 +215,12 @@ export function responsesOutput(): ResponsesOutput {
     },
     settle(list) {
       const entries = recordsIn(list);
-      const texts = entries.filter((entry) => entry["type"] === "message").map(messageText);
-      settledText = asText(texts.map(({ text }) => text).join(""));
-      refused ||= texts.some(({ refuses }) => refuses);
-      for (const entry of entries) {
-        if (entry["type"] === "function_call" || entry["type"] === "custom_tool_call") settleCall(entry);
+      if (entries.length > MAX_ITEMS) {
+        fault = { failureClass: "malformed", message: "An answer has too many items." };
+        return [];
       }
+      settleTexts(entries.filter((entry) => entry["type"] === "message"));
+      settleCalls(entries.filter((entry) => entry["type"] === "function_call" || entry["type"] === "custom_tool_call"));
       bound();
       if (thought !== undefined) return [];
       return entries.flatMap((entry, index) =>
@@ -201,10 +234,8 @@ export function responsesOutput(): ResponsesOutput {
     },
     get finalText() {
       if (settledText !== undefined) return settledText;
-      const texts = items.all
-        .toSorted((left, right) => left.index - right.index)
-        .flatMap(({ content }) => (content.kind === "message" ? [content.text] : []));
-      return texts.some((text) => text.stated) ? asText(texts.map(({ text }) => text).join("")) : undefined;
+      const texts = messages();
+      return texts.some(({ text }) => text.stated) ? asText(texts.map(({ text }) => text.text()).join("")) : undefined;
     },
     get refused() {
       return refused;

@@ -1,11 +1,11 @@
 // OpenAI Responses: typed SSE events to events. Complete only with response.completed or response.incomplete; [DONE] proves nothing.
-import type { StopReason } from "../../schemas/outcome.ts";
+import type { Failure } from "../../schemas/failure.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { asCount, asName, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
-import { answerEnd } from "./answer-end.ts";
+import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { errorEventFacts, errorFacts, type ErrorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { responsesOutput } from "./openai-responses-output.ts";
@@ -48,7 +48,7 @@ export function openAiResponsesReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
 
   const complete = (events: ProviderEvent[], response: JsonRecord, incomplete: boolean): void => {
     const reason = asText(asRecord(response["incomplete_details"])?.["reason"]);
-    const stop: StopReason = !incomplete ? "stop" : reason === "content_filter" ? "content_filter" : "length";
+    const stop = incomplete ? cutBy(reason) : "stop";
     const late = output.settle(response["output"]);
     if (output.fault !== undefined) return fail(events, output.fault.failureClass, output.fault.message);
     const { refused, finalText } = output;
@@ -69,10 +69,16 @@ export function openAiResponsesReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
         return;
       case "response.failed":
         return failed(events, facts ?? errorEventFacts({}));
-      case "response.completed":
-      case "response.incomplete":
-        if (facts !== undefined || response["status"] === "failed") return failed(events, facts ?? errorEventFacts({}));
-        return complete(events, response, type === "response.incomplete" || response["status"] === "incomplete");
+    }
+    const { status } = response;
+    // A part of an answer may fail by itself, as a hosted tool does.
+    const ofPart = /^response\.[^.]+\./.test(type);
+    if (status === "failed" || (facts !== undefined && !ofPart)) return failed(events, facts ?? errorEventFacts({}));
+    if (type === "response.completed" || type === "response.incomplete") {
+      if (status === "cancelled") return end(events, { type: "verdict", verdict: "failed", failure: cancelled });
+      if (status === "in_progress" || status === "queued")
+        return fail(events, "protocol", "The provider ended a response that goes on.");
+      return complete(events, response, type === "response.incomplete" || status === "incomplete");
     }
     events.push(...output.take(type, event));
     if (output.fault !== undefined) fail(events, output.fault.failureClass, output.fault.message);
@@ -91,6 +97,14 @@ export function openAiResponsesReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     frame,
     bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
   });
+}
+
+const cancelled: Failure = { failureClass: "upstream_5xx", message: "The provider cancelled the response." };
+
+/** Why a response is incomplete. Whatever cut it, it is not whole: a word that names no error means that it has become too long. */
+function cutBy(reason: string | undefined): Ending {
+  const ending = reason === undefined ? "length" : endingOf({}, reason);
+  return typeof ending === "object" || ending === "content_filter" ? ending : "length";
 }
 
 function usageOf(usage: JsonRecord | undefined): Usage | undefined {

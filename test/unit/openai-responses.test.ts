@@ -654,3 +654,143 @@ describe("R-PROV-15 R-PROV-3 items that cannot be", () => {
     }
   });
 });
+
+describe("R-PROV-1 a response that says of itself that it is not over", () => {
+  test.each([
+    ["cancelled", "upstream_5xx"],
+    ["in_progress", "protocol"],
+    ["queued", "protocol"],
+    ["failed", "unknown"],
+  ])("completed with the status %s fails", (status, failureClass) => {
+    for (const type of ["completed", "incomplete"]) {
+      expect(reading(text("a"), bare(type, { response: { status } }))).toMatchObject({
+        text: "a",
+        verdicts: [failed(failureClass)],
+      });
+    }
+  });
+  test.each([["completed"], ["done"], [5], [null], [undefined]])("completed with the status %j is", (status) => {
+    expect(reading(text("a"), end({ status })).verdicts).toEqual([complete("stop")]);
+  });
+  test("R-PROV-18 incomplete by an error fails as that error", () => {
+    const by = (reason: string) => bare("incomplete", { response: { incomplete_details: { reason } } });
+    expect(reading(text("a"), by("server_error")).verdicts).toEqual([failed("upstream_5xx")]);
+    expect(reading(text("a"), by("rate_limit_exceeded")).verdicts).toEqual([failed("rate_limited")]);
+    expect(reading(text("a"), by("max_tool_calls")).verdicts).toEqual([complete("length")]);
+  });
+});
+
+describe("R-PROV-3 an error that another event brings", () => {
+  const error = { code: "server_error", message: "no" };
+  test.each<[string, string]>([
+    ["beside a type that is not known", sseEvent({ type: "server_error", error })],
+    ["beside response.error", bare("error", { error })],
+    ["beside a chunk's type", sseEvent({ type: "chunk", error: { code: "server_error" } })],
+    ["in a response that was created", bare("created", { response: { status: "failed", error } })],
+    ["in a response that goes on", bare("in_progress", { response: { status: "in_progress", error } })],
+    ["in a queued response", bare("queued", { response: { status: "failed", error } })],
+  ])("%s", (_name, wire) => {
+    expect(reading(text("a"), wire).verdicts).toMatchObject([failed("upstream_5xx", { providerCode: "server_error" })]);
+    expect(reading(text("a"), wire, end()).verdicts).toMatchObject([{ verdict: "failed" }]);
+  });
+  test("a failed status without an error is a failure", () => {
+    expect(reading(bare("in_progress", { response: { status: "failed" } }), end()).verdicts).toEqual([
+      failed("unknown"),
+    ]);
+  });
+});
+
+describe("R-PROV-15 what the finished response lists", () => {
+  const listed = (item: Record<string, unknown>, arguments_: string) => ({
+    type: "function_call",
+    ...item,
+    arguments: arguments_,
+  });
+  const streamed = call("done", 0, { ...f, arguments: '{"a":1}' });
+  const first = called("x", "f", { a: 1 });
+
+  test("a call that was not streamed is not lost, whatever was", () => {
+    const output = [listed(f, '{"a":1}'), listed(g, '{"b":2}'), listed({ call_id: "z", name: "f" }, '{"a":3}')];
+    expect(reading(streamed, end({ output }))).toMatchObject({
+      calls: [first, called("y", "g", { b: 2 }), called("z", "f", { a: 3 })],
+      verdicts: [complete("tool_calls")],
+    });
+  });
+  test("a list that begins later has further calls, and takes none back", () => {
+    expect(reading(streamed, end({ output: [listed(g, '{"b":2}')] })).calls).toEqual([
+      first,
+      called("y", "g", { b: 2 }),
+    ]);
+    const same = listed({ call_id: "z", name: "f" }, '{"a":2}');
+    expect(reading(streamed, end({ output: [same] })).calls).toEqual([first, called("z", "f", { a: 2 })]);
+  });
+  test("calls without ids, or with other ones, are matched by what they are", () => {
+    const nameless = [
+      call("added", 0, { id: "i1", name: "f" }),
+      input(0, '{"a":1}'),
+      call("added", 1, { id: "i2", name: "f" }),
+    ];
+    const output = [listed({ id: "i2", ...g, name: "f" }, '{"a":2}'), listed({ id: "i1", ...f }, '{"a":1}')];
+    expect(reading(...nameless, end({ output })).calls.map(({ input: value }) => value)).toEqual([{ a: 1 }, { a: 2 }]);
+    expect(reading(streamed, end({ output: [listed({ name: "f" }, '{"a":1}')] })).calls).toEqual([first]);
+    expect(reading(streamed, end({ output: [listed({ call_id: "r", name: "f" }, '{"a":1}')] })).calls).toEqual([first]);
+  });
+  const part = (whole: string) => ({ type: "output_text", text: whole });
+  test.each<[string, unknown[], string]>([
+    ["only the last of two messages", [message(part("b"))], "ab"],
+    ["only the first of two messages", [message(part("a"))], "ab"],
+    ["the last one in other words", [message(part("B"))], "aB"],
+    ["both", [message(part("a")), message(part("b"))], "ab"],
+    ["both, one of them empty", [message(part("a")), message()], "ab"],
+    ["another one too", [message(part("a")), message(part("b")), message(part("c"))], "abc"],
+    ["both in other words", [message(part("A")), message(part("B"))], "AB"],
+    ["by its id", [{ ...message(part("A")), id: "m0" }], "Ab"],
+  ])("R-OUT-6 %s: no text that was shown is withdrawn", (_name, output, finalText) => {
+    const added = (index: number) =>
+      bare("output_item.added", { output_index: index, item: { ...message(), id: `m${index}` } });
+    const wire = [added(0), text("a", 0), added(1), text("b", 1)];
+    expect(reading(...wire, end({ output })).verdicts).toEqual([complete("stop", finalText)]);
+  });
+  test("R-PROV-3 a list of more items than any answer has is malformed", () => {
+    const output = Array.from({ length: 1025 }, () => message(part("a")));
+    expect(reading(end({ output })).verdicts).toEqual([failed("malformed")]);
+  });
+});
+
+describe("R-PROV-15 parts that are stated", () => {
+  const delta = (piece: string, index: number) => text(piece, 0, { content_index: index });
+  const whole = (said: string, index: number) =>
+    bare("output_text.done", { output_index: 0, content_index: index, text: said });
+
+  test.each<[string, string[], string, string]>([
+    ["only the last of two", [delta("ab", 0), delta("cd", 1), whole("cd", 1)], "abcd", "abcd"],
+    ["only the first of two", [delta("ab", 0), delta("cd", 1), whole("ab", 0)], "abcd", "abcd"],
+    ["a part that never came in pieces", [delta("ab", 0), whole("cd", 1)], "abcd", "abcd"],
+    ["interleaved", [delta("a", 0), delta("c", 1), delta("b", 0), whole("ab", 0), whole("c", 1)], "acb", "abc"],
+    ["with what is missing in the middle", [delta("a", 0), delta("c", 1), whole("ab", 0)], "ac", "abc"],
+    ["all parts at one index", [delta("ab", 0), whole("ab", 0), delta("c", 0), whole("cd", 0)], "abcd", "abcd"],
+    [
+      "more and more of it at one index",
+      [delta("ab", 0), whole("ab", 0), delta("c", 0), whole("abcd", 0)],
+      "abcd",
+      "abcd",
+    ],
+    ["the first of two in other words", [delta("ab", 0), delta("cd", 1), whole("xy", 0)], "abcd", "xycd"],
+  ])("%s", (_name, wire, shown, finalText) => {
+    expect(reading(...wire, end())).toMatchObject({ text: shown, verdicts: [complete("stop", finalText)] });
+  });
+  test("thousands of parts after a long text are read in linear time", () => {
+    const long = Array.from({ length: 32 }, () => delta("x".repeat(65_536), 0));
+    const parts = (count: number) =>
+      Array.from({ length: count }, (_, index) => delta("ab", index + 1) + whole("ab", index + 1));
+    const took = (count: number): number => {
+      const packets = [...long, ...parts(count), end()].map(toBytes);
+      const began = performance.now();
+      expect(readPackets("openai-responses", packets).at(-1)).toMatchObject({ verdict: "complete" });
+      return performance.now() - began;
+    };
+    took(1000);
+    // Copying the long text for each of them would take many seconds.
+    expect(took(8000)).toBeLessThan(4000);
+  });
+});
