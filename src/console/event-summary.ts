@@ -19,6 +19,7 @@ const describe = ({ type, payload }: ReceivedEvent): string => {
         `#${numberIn(payload, "attempt") ?? "?"}`,
         textIn(payload, "targetId"),
         textIn(payload, "phase"),
+        payload["continues"] === true ? "going on from the text" : undefined,
         textIn(payload, "errorClass"),
         textIn(payload, "message"),
       );

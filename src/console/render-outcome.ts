@@ -1,7 +1,7 @@
 // Draws how a run ended: outcome, provenance, usage and the raw JSON. It shows what the outcome says and infers nothing.
 import { byId, make } from "./elements.ts";
 import { type Fields, fieldsIn, numberIn, textIn } from "./fields.ts";
-import { type RunView, usageOf } from "./run-view.ts";
+import { isEstimated, type RunView, usageOf } from "./run-view.ts";
 import { durationWords, labelFrom, valueWords } from "./wording.ts";
 
 type Fact = readonly [label: string, value: string | undefined];
@@ -21,7 +21,7 @@ export const renderOutcome = (view: RunView, before: RunView | null): void => {
   if (before === null || view.usage !== before.usage || view.outcome !== before.outcome) {
     const usage = [...usageOf(view)].map(([name, count]): Fact => [labelFrom(name), count.toLocaleString("en")]);
     byId("usage-panel", HTMLElement).hidden = usage.length === 0;
-    fill("usage", usage);
+    fill("usage", isEstimated(view) ? [...usage, ["Estimated", "in part"]] : usage);
   }
 };
 

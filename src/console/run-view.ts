@@ -138,10 +138,19 @@ export const reduce = (view: RunView, input: Input): RunView => {
   }
 };
 
-/** Token counts over all attempts: the outcome's own when there is one, else the sum of the last reports. */
-export const usageOf = (view: RunView): ReadonlyMap<string, number> => {
+/** The outcome's own usage when there is one, else the last report of each attempt. */
+const usageReports = (view: RunView): readonly Fields[] => {
   const stated = fieldsIn(view.outcome ?? undefined, "usage");
-  const reports = stated === undefined ? [...view.usage.values()] : [stated];
+  return stated === undefined ? [...view.usage.values()] : [stated];
+};
+
+/** Some of the counts are the server's own estimate: the provider was cut off before it reported any. */
+export const isEstimated = (view: RunView): boolean =>
+  usageReports(view).some((report) => report["estimated"] === true);
+
+/** Token counts over all attempts. */
+export const usageOf = (view: RunView): ReadonlyMap<string, number> => {
+  const reports = usageReports(view);
   const totals = new Map<string, number>();
   for (const report of reports) {
     for (const name of Object.keys(report)) {

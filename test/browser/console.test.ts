@@ -180,6 +180,7 @@ test("R-FALL-5 a cut after content is an error that keeps the text", async () =>
   await until(page, '#outcome[data-outcome="error"]');
   await expectGapless(page);
   expect(await textOf(page, "attempts")).toMatch(/truncated/);
+  expect(await textOf(page, "usage")).toMatch(/Estimated\s*in part/);
   expect(await textOf(page, "answer")).toBe(await servedText(runId));
   expect(await textOf(page, "answer")).not.toBe("");
   await photograph(page, "console-error");

@@ -2,7 +2,15 @@
 import { describe, expect, it } from "vitest";
 import type { Fields } from "../../src/console/fields.ts";
 import { describeIntegrity, isIntact } from "../../src/console/integrity.ts";
-import { type Input, maxRecentEvents, newRunView, reduce, type RunView, usageOf } from "../../src/console/run-view.ts";
+import {
+  type Input,
+  maxRecentEvents,
+  newRunView,
+  reduce,
+  type RunView,
+  isEstimated,
+  usageOf,
+} from "../../src/console/run-view.ts";
 
 const event = (sequence: number, type: string, payload: Fields = {}): Input => ({
   kind: "event",
@@ -156,6 +164,9 @@ describe("other events", () => {
     expect(Object.fromEntries(usageOf(view))).toEqual({ inputTokens: 12, outputTokens: 4 });
     const ended = after([event(3, "terminal", { outcome: "completed", usage: { inputTokens: 13 } })], view);
     expect(Object.fromEntries(usageOf(ended))).toEqual({ inputTokens: 13 });
+    expect(isEstimated(view)).toBe(false);
+    expect(isEstimated(after([event(3, "usage", { attempt: 2, inputTokens: 1, estimated: true })], view))).toBe(true);
+    expect(isEstimated(ended)).toBe(false);
   });
 
   it("grows a tool call from its pieces to its result", () => {
