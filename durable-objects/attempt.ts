@@ -41,6 +41,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
   let body: BodyReader | undefined;
   let ended = false;
   let usageTimer: Timer | undefined;
+  /** The format's terminal contract is met. */
+  let proven = false;
   /** Classes what has come of an answer that is no stream. */
   let refusal: (() => Failure) | undefined;
 
@@ -76,6 +78,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const shows = events.some(isOutput);
     clock.event(shows);
     emit(events);
+    proven ||= events.some((event) => event.type === "finishing" && event.proven === true);
     if (usageTimer === undefined ? events.some(({ type }) => type === "finishing") : shows) awaitUsage();
   };
 
@@ -147,7 +150,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
   start.catch(() => {
     // What had arrived before the break was sent, and counts.
     batch.flush();
-    broken();
+    if (proven && !ended) end(stage.end());
+    else broken();
   });
 
   return {

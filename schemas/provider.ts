@@ -17,8 +17,8 @@ export type ProviderNote =
   /** Cumulative for the attempt: a later report replaces an earlier one. */
   | { type: "usage"; usage: Usage }
   | { type: "diagnostic"; code: string; parameter?: string }
-  /** The answer is over; only usage or an end marker may follow. */
-  | { type: "finishing" };
+  /** The answer is over; only usage or an end marker may follow. `proven`: it is complete whatever becomes of the connection. */
+  | { type: "finishing"; proven?: true };
 
 /** How an attempt ended. `finalText`, where a provider states it, is checked against the deltas. */
 export type Verdict =

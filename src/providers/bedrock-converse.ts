@@ -79,7 +79,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
       return fail(events, "The model's output was malformed.");
     }
     stopReason = endingOf(stopReasons, reason);
-    events.push({ type: "finishing" });
+    events.push({ type: "finishing", proven: true });
   };
 
   const event = (events: ProviderEvent[], name: string, payload: JsonRecord): void => {

@@ -1,5 +1,5 @@
 // Writes a tool call's input as JSON text while Gemini streams it as values under paths. Paths come in the order of the document; what does not is refused, never guessed at.
-import { asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asText, jsonText, parseJson, type JsonRecord } from "../wire/json.ts";
 
 export interface PartialArgs {
   /** The text that one more value adds; `undefined` when it cannot follow what is written. */
@@ -86,7 +86,8 @@ export function partialArgs(): PartialArgs {
     },
     member(name, value) {
       const place = moveTo([name]);
-      return place === undefined ? undefined : place + JSON.stringify(value);
+      const text = jsonText(value);
+      return place === undefined || text === undefined ? undefined : place + text;
     },
     end: () => closeString() + closeLevels(0),
   };

@@ -76,7 +76,7 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   const finishing = (events: ProviderEvent[], reason: Ending): void => {
     finish = reason;
     // An array is over with its bracket only, so nobody may stop waiting for that.
-    if (body.framing === "sse") events.push({ type: "finishing" });
+    if (body.framing === "sse") events.push({ type: "finishing", proven: true });
   };
 
   const part = (events: ProviderEvent[], entry: JsonRecord): void => {

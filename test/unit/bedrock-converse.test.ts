@@ -46,7 +46,7 @@ test("R-PROV-5 a whole answer becomes its events in order", () => {
     { type: "reasoning", text: "Hm" },
     { type: "text", text: "Hel" },
     { type: "text", text: "lo" },
-    { type: "finishing" },
+    { type: "finishing", proven: true },
     { type: "usage", usage: { inputTokens: 12, outputTokens: 7, totalTokens: 19 } },
     complete("stop"),
   ]);

@@ -60,7 +60,7 @@ describe("R-PROV-5 a whole answer becomes its events in order", () => {
     for (const space of [true, false]) {
       expect(events(...geminiEvents(answer, { lineEnd, space }))).toEqual([
         ...answerEvents,
-        { type: "finishing" },
+        { type: "finishing", proven: true },
         complete("stop"),
       ]);
     }
@@ -131,7 +131,7 @@ describe("R-PROV-1 the end", () => {
 
   test("a reason, then the end; a missing last line end does no harm", () => {
     for (const wire of [sseEvent(stop), sseEvent(stop).trimEnd(), sseEvent(stop) + sseEvent("[DONE]")]) {
-      expect(events(wire)).toEqual([{ type: "finishing" }, complete("stop")]);
+      expect(events(wire)).toEqual([{ type: "finishing", proven: true }, complete("stop")]);
     }
   });
   test("usage that comes after the reason is kept", () => {
@@ -444,6 +444,17 @@ describe("R-PROV-5 streamed arguments", () => {
       calls: [],
       verdicts: [failed("malformed")],
     });
+  });
+  test.each([20_000, 200_000, 400_000])("R-PROV-3 a whole member nested %i deep is a fault, not a crash", (depth) => {
+    const deep = "[".repeat(depth) + "]".repeat(depth);
+    const [begins, member] = [
+      begun,
+      calling({ args: { x: "DEEP" }, partialArgs: [string("$.n", "1")], willContinue: true }),
+    ];
+    const wire = [begins, member, stop]
+      .map((value) => sseEvent(JSON.stringify(value).replace('"DEEP"', deep)))
+      .join("");
+    expect(readPackets("gemini", [toBytes(wire)], 8_000_000).at(-1)).toMatchObject(failed("malformed"));
   });
   test("pieces without a value, a call or a type change nothing", () => {
     const odd = calling({
