@@ -190,7 +190,6 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
 
   /** Failures are told at once: other runs are about to make the same choice. */
   function tell(entry: TargetReport): void {
-    if (entry.result === "hedged") return;
     const planned = row.plan.chain.find(({ id }) => id === entry.targetId);
     // The embedded target fails on purpose: there is nothing to learn from it.
     if (planned === undefined || planned.adapter === "demo") return;

@@ -30,13 +30,12 @@ export interface PlannedTarget {
 
 /**
  * How a target did in one attempt, begun at `startedAt` (Unix epoch, milliseconds). `shown`: its first output is there, which
- * says how fast it is and not yet whether it answers. `hedged`: it was asked in case another is slow.
+ * says how fast it is and not yet whether it answers.
  */
 export type TargetReport =
   | { targetId: string; result: "shown"; firstOutputMs: number }
   | { targetId: string; result: "answered"; startedAt: number }
-  | { targetId: string; result: "failed"; startedAt: number; failureClass: FailureClass; retryAfterMs?: number }
-  | { targetId: string; result: "hedged" };
+  | { targetId: string; result: "failed"; startedAt: number; failureClass: FailureClass; retryAfterMs?: number };
 
 /** A report with what a tenant needs to judge it. */
 export interface TargetNews {

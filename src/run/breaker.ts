@@ -34,7 +34,7 @@ export function judge(
   now: number,
 ): Map<string, Bench | undefined> {
   const changes = new Map<string, Bench | undefined>();
-  if (breaker.failures === 0 || report.result === "shown" || report.result === "hedged") return changes;
+  if (breaker.failures === 0 || report.result === "shown") return changes;
   if (report.result === "answered") {
     for (const name of [targetName(report.targetId), scopeName(scope)]) {
       const bench = benches.get(name);

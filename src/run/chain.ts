@@ -52,7 +52,6 @@ export function hedge(step: Step, at: number): void {
   const alone = live.length === 1 && !attempts.some(({ status }) => status === "failed");
   if (committed || !alone || target === undefined || charter.hedgeAfterMs === undefined) return;
   open(step, at, { target });
-  step.effects.push({ type: "report", report: { targetId: target.id, result: "hedged" } });
 }
 
 /** The wait before an attempt is over. */

@@ -12,6 +12,7 @@ import {
   spent,
   type Latencies,
 } from "../../src/run/hedging.ts";
+import { begin, cancel, charter, drive, fails, says, stopped, text, type Act, type Drive } from "./scenarios/drive.ts";
 
 const breaker = { failures: 3, coolDownMs: 1000 };
 const chain = [
@@ -286,6 +287,44 @@ describe("R-BREAK-6 an attempt that began before", () => {
     for (let now = 100; now < 900; now += 100) memory.report(now, failed(now - 50, "c", "overloaded"));
     expect(memory.benched(999, "c")).toEqual(["c"]);
     expect(memory.benched(1000, "c")).toEqual([]);
+  });
+});
+
+describe("R-BREAK-1 what a run tells of its targets", () => {
+  const told = (run: Drive) => run.effects.flatMap((effect) => (effect.type === "report" ? [effect.report] : []));
+  const inTwo = charter(["a", "b"], { onMidStreamFailure: "retract" });
+
+  test.each<[string, Act[], object[]]>([
+    [
+      "an answer, when it is complete",
+      [begin, says("a", text("x")), says("a", stopped("stop"))],
+      [
+        { targetId: "a", result: "shown" },
+        { targetId: "a", result: "answered" },
+      ],
+    ],
+    ["none while it is not", [begin, says("a", text("x"))], [{ targetId: "a", result: "shown" }]],
+    ["none of one that was cancelled", [begin, says("a", text("x")), cancel()], [{ targetId: "a", result: "shown" }]],
+    [
+      "a failure after the first output, and the other's answer",
+      [begin, says("a", text("x"), fails("overloaded")), says("b", text("y"), stopped("stop"))],
+      [
+        { targetId: "a", result: "shown" },
+        { targetId: "a", result: "failed", failureClass: "overloaded" },
+        { targetId: "b", result: "shown" },
+        { targetId: "b", result: "answered" },
+      ],
+    ],
+    ["an answer without a word", [begin, says("a", stopped("stop"))], [{ targetId: "a", result: "answered" }]],
+  ])("%s", (_what, acts, reports) => {
+    const run = drive(inTwo, acts);
+    expect(told(run)).toMatchObject(reports);
+    expect(told(run)).toHaveLength(reports.length);
+    for (const report of told(run)) {
+      if (report.result === "shown") continue;
+      const attempt = run.state.attempts.find(({ targetId }) => targetId === report.targetId);
+      expect(report.startedAt).toBe(attempt?.startedAt);
+    }
   });
 });
 
