@@ -46,6 +46,17 @@ export function errorEventFacts(value: unknown): ErrorFacts {
   return errorFacts(value) ?? factsOf(asRecord(value) ?? {});
 }
 
+/** What is nothing but an error without being called one: a text and a code or status, or a `detail`. */
+export function bareErrorFacts(value: JsonRecord): ErrorFacts | undefined {
+  const code = codeOf(value);
+  const wrong = typeof code === "number" ? code >= 400 : code !== undefined && !(Number(code) < 400);
+  const detail = value["detail"];
+  const told = asText(value["message"]) !== undefined && wrong;
+  return told || asText(detail) !== undefined || asRecord(detail) !== undefined || asArray(detail).length > 0
+    ? factsOf(value)
+    : undefined;
+}
+
 function factsOf(error: JsonRecord): ErrorFacts {
   const metadata = asRecord(error["metadata"]);
   const details = asArray(error["details"])
@@ -66,8 +77,11 @@ function factsOf(error: JsonRecord): ErrorFacts {
 }
 
 function codeOf(error: JsonRecord | undefined): string | number | undefined {
-  const code = error?.["code"];
-  return typeof code === "string" || typeof code === "number" ? code : undefined;
+  const named = [error?.["code"], error?.["status"], error?.["statusCode"]];
+  const [code] = named.flatMap((value, index) =>
+    typeof value === "number" || (index === 0 && typeof value === "string") ? [value] : [],
+  );
+  return code;
 }
 
 /** Gateways quote the error of the provider behind them. */

@@ -1,19 +1,21 @@
 // OpenAI Chat Completions and its family: SSE chunks to events. Complete only with a finish_reason and then [DONE] or a clean end; [DONE] alone proves nothing.
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
-import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
-import { gluedValues } from "../wire/json-array.ts";
+import { asArray, asCount, asName, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { jsonTemplate } from "../wire/json-template.ts";
 import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
-import { errorEventFacts, errorFacts } from "./error-facts.ts";
+import { chatAnswer } from "./chat-answer.ts";
+import { bareErrorFacts, errorEventFacts, errorFacts, type ErrorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import { openAiChatRequest } from "./openai-chat-request.ts";
-import { chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
+import { chunkUsage } from "./openai-chunk.ts";
 import { continuationOf } from "./openai-presets.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
-import { inputPiece, toolCallCollector } from "./tool-calls.ts";
+import { sseJson, upToDone } from "./sse-json.ts";
+import { toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
+import { usageReports } from "./usage.ts";
 
 export const openAiChat: Adapter = {
   request: openAiChatRequest,
@@ -28,11 +30,9 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const template = jsonTemplate(["obfuscation"]);
   const frames = sseReader(maxEvent, { template, event: undefined });
   const calls = toolCallCollector();
+  const answer = chatAnswer(calls);
+  const count = usageReports();
   let finish: Ending | undefined;
-  let refused = false;
-  let streamed = false;
-  let toolPieces = 0;
-  let finalText: string | undefined;
   let model: string | undefined;
   let done = false;
 
@@ -40,48 +40,46 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
     done = true;
     events.push(verdict);
   };
-  const fail = (events: ProviderEvent[], failureClass: "malformed", message: string): void =>
-    end(events, { type: "verdict", verdict: "failed", failure: { failureClass, message } });
+  const malformed = (events: ProviderEvent[], message: string): void =>
+    end(events, { type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } });
+  const reported = (events: ProviderEvent[], facts: ErrorFacts): void =>
+    end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
 
   const complete = (events: ProviderEvent[]): void => {
     if (finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
     done = true;
-    events.push(...answerEnd(calls, finish, { refused, finalText }));
-  };
-
-  /** Some servers send the whole answer in one event. What deltas have shown before is not shown again, but checked. */
-  const wholeMessage = (message: JsonRecord | undefined): JsonRecord => {
-    if (message === undefined || !streamed) return message ?? {};
-    finalText = asText(message["content"]) ?? finalText;
-    return calls.size > 0 ? {} : { tool_calls: message["tool_calls"] };
+    events.push(...answerEnd(calls, finish, { refused: answer.refused, finalText: answer.finalText }));
   };
 
   const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
-    const delta = asRecord(entry["delta"]) ?? wholeMessage(asRecord(entry["message"]));
-    streamed ||= entry["delta"] !== undefined;
-    const reasoning = reasoningText(delta);
-    if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
-    pushContent(events, delta["content"]);
-    const refusal = asText(delta["refusal"]);
-    if (refusal !== undefined) {
-      refused = true;
-      events.push({ type: "text", text: refusal });
-    }
-    for (const item of asArray(delta["tool_calls"])) events.push(...calls.add(toolPiece(item)));
-    const old = asRecord(delta["function_call"]);
-    if (old !== undefined) {
-      toolPieces++;
-      events.push(...calls.add({ index: 0, name: asText(old["name"]), input: inputPiece(old["arguments"]) }));
-    }
-    if (calls.excessive) return fail(events, "malformed", "A tool call is larger than the limit.");
+    answer.choice(events, entry);
+    if (calls.excessive) return malformed(events, "A tool call is larger than the limit.");
+    if (answer.fault !== undefined) return malformed(events, answer.fault);
+    const facts = errorFacts(entry);
+    if (facts !== undefined) return reported(events, facts);
     const reason = asText(entry["finish_reason"]);
-    if (reason !== undefined) finished(events, reason);
-  };
-
-  const finished = (events: ProviderEvent[], reason: string): void => {
+    if (reason === undefined) return;
     finish = endingOf({}, reason);
     if (typeof finish === "object") return end(events, { type: "verdict", verdict: "failed", failure: finish });
     events.push({ type: "finishing" });
+  };
+
+  const chunk = (events: ProviderEvent[], value: JsonRecord, name: string | undefined): void => {
+    const facts =
+      name === "error" || value["object"] === "error"
+        ? errorEventFacts(value)
+        : (errorFacts(value) ??
+          errorFacts(value["x_groq"]) ??
+          ("choices" in value ? undefined : bareErrorFacts(value)));
+    if (facts !== undefined) return reported(events, facts);
+    const said = asName(value["model"]);
+    if (said !== undefined && model === undefined) events.push({ type: "model", model: (model = said) });
+    count(events, chunkUsage(value));
+    // Only the first choice is asked for; others belong to no request of ours.
+    for (const item of asArray(value["choices"])) {
+      const entry = asRecord(item);
+      if (entry !== undefined && (asCount(entry["index"]) ?? 0) === 0 && !done) choice(events, entry);
+    }
   };
 
   const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
@@ -90,49 +88,24 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
       events.push({ type: key === "content" ? "text" : "reasoning", text });
       return;
     }
-    if ("tooLarge" in item) return fail(events, "malformed", "A wire event is larger than the limit.");
-    const payload = item.data.trim();
-    const before = events.length;
-    const parsed = parseJson(payload);
-    if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
-      const failure = inBandFailure(errorEventFacts(parsed === undefined ? payload : parsed.value));
-      return end(events, { type: "verdict", verdict: "failed", failure });
+    const { before, isLast } = upToDone(item);
+    for (const said of sseJson(before)) {
+      if (done) return;
+      const [length, pieces] = [events.length, answer.callPieces];
+      if ("fault" in said) return malformed(events, said.fault);
+      chunk(events, said.event, said.name);
+      const only = events.length === length + 1 ? events.at(-1) : undefined;
+      if (answer.inPieces && answer.callPieces === pieces && said.name === undefined) learn(said.payload, only);
     }
-    if (payload === "") return;
-    if (payload === "[DONE]") return complete(events);
-    if (parsed === undefined) {
-      // Some gateways glue several values into one event.
-      const values = gluedValues(payload) ?? [];
-      if (values.length > 1) return values.forEach((data) => !done && frame(events, { ...item, data }));
-      // An unfinished last event is a cut, not a fault of the provider's JSON.
-      if (item.residue !== true) fail(events, "malformed", "A wire event is not JSON.");
-      return;
-    }
-    const chunk = asRecord(parsed.value);
-    if (chunk === undefined) return;
-    const named = chunk["object"] === "error" ? errorEventFacts(chunk) : errorFacts(chunk);
-    const facts = named ?? errorFacts(chunk["x_groq"]);
-    if (facts !== undefined) {
-      return end(events, { type: "verdict", verdict: "failed", failure: inBandFailure(facts) });
-    }
-    const said = asName(chunk["model"]);
-    if (said !== undefined && model === undefined) events.push({ type: "model", model: (model = said) });
-    const usage = chatUsage(chunk["usage"] ?? asRecord(chunk["x_groq"])?.["usage"]);
-    if (usage !== undefined) events.push({ type: "usage", usage });
-    const toolPiecesBefore = toolPieces;
-    // Only the first choice is asked for; others belong to no request of ours.
-    for (const entry of asArray(chunk["choices"])) {
-      const record = asRecord(entry);
-      if (record !== undefined && (asCount(record["index"]) ?? 0) === 0 && !done) choice(events, record);
-    }
-    const only = events.length === before + 1 ? events.at(-1) : undefined;
-    // Once deltas have come, what one of a text and of nothing else means depends on nothing before it.
-    if (!streamed || toolPieces > toolPiecesBefore || item.event !== undefined) return;
+    if (isLast && !done) complete(events);
+  };
+
+  /** Once deltas have come, what one of a text and of nothing else means depends on nothing before it. */
+  const learn = (payload: string, only: ProviderEvent | undefined): void => {
     if (only?.type === "text") template.learn(payload, "content", only.text);
-    if (only?.type === "reasoning") {
-      template.learn(payload, "reasoning_content", only.text);
-      template.learn(payload, "reasoning", only.text);
-    }
+    if (only?.type !== "reasoning") return;
+    template.learn(payload, "reasoning_content", only.text);
+    template.learn(payload, "reasoning", only.text);
   };
 
   return untilVerdict(frames, { isDone: () => done, frame, bodyEnd: complete });

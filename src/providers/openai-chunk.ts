@@ -1,5 +1,4 @@
-// What one chunk of OpenAI's chat format says, whoever sends it: text, reasoning, tool call pieces, usage, reasons. Keeps no state.
-import type { ProviderEvent } from "../../schemas/provider.ts";
+// What one chunk of OpenAI's chat format says, whoever sends it: reasoning, tool call pieces, usage. Keeps no state.
 import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 import { inputPiece, type ToolCallPiece } from "./tool-calls.ts";
@@ -19,21 +18,6 @@ function detailText(details: unknown): string | undefined {
   return asText(texts.join(""));
 }
 
-/** Content is a string, or an array of typed parts (Mistral: thinking and text). */
-export function pushContent(events: ProviderEvent[], content: unknown): void {
-  const plain = asText(content);
-  if (plain !== undefined) events.push({ type: "text", text: plain });
-  for (const item of asArray(content)) {
-    const part = asRecord(item);
-    const text = asText(part?.["text"]);
-    if (part?.["type"] === "text" && text !== undefined) events.push({ type: "text", text });
-    for (const inner of asArray(part?.["thinking"])) {
-      const thought = asText(asRecord(inner)?.["text"]);
-      if (thought !== undefined) events.push({ type: "reasoning", text: thought });
-    }
-  }
-}
-
 /** A piece of a function or custom tool's call; some servers leave out the object around its name and input. */
 export function toolPiece(item: unknown): ToolCallPiece {
   const call = asRecord(item);
@@ -46,7 +30,13 @@ export function toolPiece(item: unknown): ToolCallPiece {
   };
 }
 
-export function chatUsage(value: unknown): Usage | undefined {
+/** Where a chunk reports usage: itself, Groq's object, or its choice. */
+export function chunkUsage(chunk: JsonRecord): Usage | undefined {
+  const places = [chunk, asRecord(chunk["x_groq"]), asRecord(asArray(chunk["choices"])[0])];
+  return chatUsage(places.map((place) => place?.["usage"]).find((usage) => asRecord(usage) !== undefined));
+}
+
+function chatUsage(value: unknown): Usage | undefined {
   const usage = asRecord(value);
   if (usage === undefined) return undefined;
   return knownCounts({
@@ -54,6 +44,8 @@ export function chatUsage(value: unknown): Usage | undefined {
     outputTokens: asCount(usage["completion_tokens"]),
     totalTokens: asCount(usage["total_tokens"]),
     reasoningTokens: asCount(asRecord(usage["completion_tokens_details"])?.["reasoning_tokens"]),
-    cachedInputTokens: asCount(asRecord(usage["prompt_tokens_details"])?.["cached_tokens"]),
+    cachedInputTokens: asCount(
+      asRecord(usage["prompt_tokens_details"])?.["cached_tokens"] ?? usage["prompt_cache_hit_tokens"],
+    ),
   });
 }

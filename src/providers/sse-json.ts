@@ -38,3 +38,15 @@ function errorIn(values: JsonValues | undefined, payload: string): JsonRecord {
   const [first] = "whole" in values ? [values.whole] : values.several;
   return asRecord(first) ?? { error: first };
 }
+
+const DONE = "[DONE]";
+
+/** OpenAI's mark for the end of a stream, which some gateways glue to the last event: what stands before it. */
+export function upToDone(item: SseItem): { before: SseItem; isLast: boolean } {
+  const data = "data" in item ? item.data.trim() : "";
+  const before = data.endsWith(DONE) ? data.slice(0, -DONE.length) : undefined;
+  // Half of a last event may end in these characters by chance.
+  const none = before === undefined || (before !== "" && jsonValues(before) === undefined);
+  if (!("data" in item) || none) return { before: item, isLast: false };
+  return { before: { ...item, data: before }, isLast: true };
+}

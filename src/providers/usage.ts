@@ -1,8 +1,19 @@
-// Usage objects from counts that may be missing.
+// Usage objects from counts that may be missing, in one report or over several. Never adds two reports up.
+import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 
 /** Only the counts that were reported; `undefined` when none was. */
 export function knownCounts(counts: Record<string, number | undefined>): Usage | undefined {
   const known = Object.entries(counts).filter(([, count]) => count !== undefined);
   return known.length === 0 ? undefined : Object.fromEntries(known);
+}
+
+/** Gathers reports of what one answer has used by then: a narrower one takes back no count of those before it. */
+export function usageReports(): (events: ProviderEvent[], report: Usage | undefined) => void {
+  let known: Usage = {};
+  return (events, report) => {
+    if (report === undefined) return;
+    known = { ...known, ...report };
+    events.push({ type: "usage", usage: known });
+  };
 }

@@ -1,6 +1,7 @@
 // What Workers AI's errors mean: its numbers, wherever its API, its binding and its streams put them. Keeps no prose.
 import type { Failure } from "../../schemas/failure.ts";
 import { asArray, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { HttpAnswer } from "./provider.ts";
 
@@ -32,14 +33,14 @@ export interface WorkersAiError {
   message: string;
 }
 
-/** The error in an object: `errors[]` of the API, `internalCode` of the binding, or `error` in OpenAI's way. */
+/** The error in an object: `errors[]` of the API, `internalCode` of the binding, or `error` in OpenAI's way; or only that there is one. */
 export function workersAiErrorIn(value: JsonRecord): WorkersAiError | undefined {
-  const [first] = asArray(value["errors"]);
-  const named = asRecord(first) ?? asRecord(value["error"]);
-  const error = named ?? (value["internalCode"] === undefined ? undefined : value);
-  if (error !== undefined) return workersAiErrorOf(error);
-  const prose = asText(value["error"]);
-  return prose === undefined ? undefined : workersAiErrorOf({ message: prose });
+  const said = asArray(value["errors"])[0] ?? value["error"];
+  const object = asRecord(said) ?? (value["internalCode"] === undefined ? undefined : value);
+  if (object !== undefined) return workersAiErrorOf(object);
+  const facts = errorFacts({ error: said });
+  if (facts !== undefined) return workersAiErrorOf({ code: facts.code, message: facts.message });
+  return value["success"] === false ? workersAiErrorOf(value) : undefined;
 }
 
 export function workersAiErrorOf(error: JsonRecord): WorkersAiError {
@@ -57,17 +58,21 @@ export function numberIn(message: string): string | undefined {
 }
 
 /** The HTTP status that a number is documented with. */
-export const statusOf = (number: string): number => causes[number]?.status ?? 500;
+export const statusOf = (number: string): number => causeOf(number)?.status ?? 500;
+
+/** A number comes from outside: it may be any word. */
+const causeOf = (number: string | undefined) =>
+  number !== undefined && Object.hasOwn(causes, number) ? causes[number] : undefined;
 
 export function workersAiInBand({ number, word, message }: WorkersAiError): Failure {
-  const cause = number === undefined ? undefined : causes[number];
+  const cause = causeOf(number);
   if (cause === undefined) return inBandFailure({ type: word, code: number, message });
   return withoutOurs(inBandFailure({ type: cause.word, code: cause.status, message }));
 }
 
 export function workersAiFailure(answer: HttpAnswer): Failure {
   const error = workersAiErrorIn(asRecord(parseJson(answer.body)?.value) ?? {});
-  const cause = error?.number === undefined ? undefined : causes[error.number];
+  const cause = causeOf(error?.number);
   const ok = answer.status >= 200 && answer.status < 300;
   if (ok && error !== undefined) return workersAiInBand(error);
   return cause?.word === undefined ? httpFailure(answer) : withoutOurs(httpFailure(answer, cause.word));

@@ -1,14 +1,19 @@
 // Workers AI: its own SSE chunks, and the OpenAI chat chunks of its newer models, to events. Complete only with [DONE] after something of an answer.
 import type { Failure } from "../../schemas/failure.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
-import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asArray, asCount, asName, asRecord, asText, jsonText, type JsonRecord } from "../wire/json.ts";
 import { sseReader, startsLikeSse, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
-import { chatUsage, pushContent, reasoningText, toolPiece } from "./openai-chunk.ts";
+import { chatAnswer } from "./chat-answer.ts";
+import { bareErrorFacts } from "./error-facts.ts";
+import { inBandFailure } from "./http-failure.ts";
+import { chunkUsage } from "./openai-chunk.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
+import { sseJson, upToDone } from "./sse-json.ts";
 import { toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
+import { usageReports } from "./usage.ts";
 import { runInWorker } from "./workers-ai-binding.ts";
 import { workersAiErrorIn, workersAiErrorOf, workersAiFailure, workersAiInBand } from "./workers-ai-failure.ts";
 import { workersAiRequest } from "./workers-ai-request.ts";
@@ -26,7 +31,9 @@ export const workersAi: Adapter = {
 function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, ProviderEvent> {
   const frames = sseReader(maxEvent);
   const calls = toolCallCollector();
-  let finish: Ending = "unknown";
+  const answer = chatAnswer(calls);
+  const count = usageReports();
+  let finish: Ending | undefined;
   let answered = false;
   let model: string | undefined;
   let done = false;
@@ -41,59 +48,57 @@ function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Provider
     fail(events, { failureClass: "malformed", message });
 
   const complete = (events: ProviderEvent[]): void => {
-    if (!answered) return end(events, { type: "verdict", verdict: "truncated" });
+    if (!answered && finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
     done = true;
-    events.push(...answerEnd(calls, finish));
+    events.push(...answerEnd(calls, finish ?? "unknown", { refused: answer.refused, finalText: answer.finalText }));
   };
 
-  const reason = (value: unknown): void => {
+  const reason = (events: ProviderEvent[], value: unknown): void => {
     const word = asText(value);
-    if (word !== undefined) finish = endingOf({}, word);
+    if (word === undefined) return;
+    finish = endingOf({}, word);
+    if (typeof finish === "object") fail(events, finish);
   };
 
-  const delta = (events: ProviderEvent[], said: JsonRecord): void => {
-    const reasoning = reasoningText(said);
-    if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
-    pushContent(events, said["content"]);
-    // A piece that says nothing ends a call here; it opens none.
-    for (const item of asArray(said["tool_calls"])) events.push(...calls.add(toolPiece(item)));
+  const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
+    answer.choice(events, entry);
+    const facts = workersAiErrorIn(entry);
+    if (facts !== undefined) fail(events, workersAiInBand(facts));
+    else reason(events, entry["finish_reason"]);
   };
 
-  const chunk = (events: ProviderEvent[], value: JsonRecord): void => {
-    const facts = workersAiErrorIn(value);
+  const chunk = (events: ProviderEvent[], value: JsonRecord, name: string | undefined): void => {
+    const facts = workersAiErrorIn(value) ?? (name === "error" ? workersAiErrorOf(value) : undefined);
     if (facts !== undefined) return fail(events, workersAiInBand(facts));
+    const own = "response" in value || "tool_calls" in value;
+    const bare = own || "choices" in value ? undefined : bareErrorFacts(value);
+    if (bare !== undefined) return fail(events, inBandFailure(bare));
     const named = asName(value["model"]);
     if (named !== undefined && model === undefined) events.push({ type: "model", model: (model = named) });
-    const usage = chatUsage(value["usage"]);
-    if (usage !== undefined) events.push({ type: "usage", usage });
-    // With these the chunk is the answer's; metadata alone proves nothing.
-    answered ||= "response" in value || "tool_calls" in value;
-    delta(events, { content: responseText(value["response"]), tool_calls: value["tool_calls"] });
+    count(events, chunkUsage(value));
+    // Metadata alone proves nothing, and OpenAI's chunks say themselves how they end.
+    answered ||= own;
+    const text = responseText(value["response"]);
+    if (text === undefined) return malformed(events, "A part of the answer is nested too deeply.");
+    answer.add(events, { content: text, tool_calls: value["tool_calls"] });
     for (const item of asArray(value["choices"])) {
-      const choice = asRecord(item);
-      if (choice === undefined || (asCount(choice["index"]) ?? 0) !== 0) continue;
-      answered = true;
-      delta(events, asRecord(choice["delta"]) ?? {});
-      reason(choice["finish_reason"]);
+      const entry = asRecord(item);
+      if (entry !== undefined && (asCount(entry["index"]) ?? 0) === 0 && !done) choice(events, entry);
     }
-    reason(value["finish_reason"]);
-    if (!done && calls.excessive) malformed(events, "A tool call is larger than the limit.");
+    if (!done) reason(events, value["finish_reason"]);
+    if (done) return;
+    if (calls.excessive) malformed(events, "A tool call is larger than the limit.");
+    else if (answer.fault !== undefined) malformed(events, answer.fault);
   };
 
   const frame = (events: ProviderEvent[], item: SseItem): void => {
-    if ("tooLarge" in item) return malformed(events, "A wire event is larger than the limit.");
-    const payload = item.data.trim();
-    if (payload === "[DONE]") return complete(events);
-    const parsed = parseJson(payload);
-    if (item.event === "error" && (item.residue !== true || parsed !== undefined)) {
-      const said = asRecord(parsed?.value) ?? {};
-      return fail(events, workersAiInBand(workersAiErrorIn(said) ?? workersAiErrorOf(said)));
+    const { before, isLast } = upToDone(item);
+    for (const said of sseJson(before)) {
+      if (done) return;
+      if ("fault" in said) malformed(events, said.fault);
+      else chunk(events, said.event, said.name);
     }
-    if (payload === "") return;
-    const value = asRecord(parsed?.value);
-    if (value !== undefined) chunk(events, value);
-    // An unfinished last event is a cut, not a fault of the provider's JSON.
-    else if (parsed === undefined && item.residue !== true) malformed(events, "A wire event is not JSON.");
+    if (isLast && !done) complete(events);
   };
 
   return untilVerdict(frames, {
@@ -103,8 +108,8 @@ function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Provider
   });
 }
 
-/** Text, but for what some models make of it: a token that reads as a number becomes one, JSON output an object. */
+/** Text, but for what some models make of it: a token that reads as a number becomes one, JSON output an object. `undefined`: it cannot be written. */
 function responseText(response: unknown): string | undefined {
-  if (response === undefined || response === null) return undefined;
-  return typeof response === "string" ? response : JSON.stringify(response);
+  if (response === undefined || response === null) return "";
+  return typeof response === "string" ? response : jsonText(response);
 }

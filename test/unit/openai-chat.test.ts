@@ -213,6 +213,19 @@ describe("R-PROV-5 content", () => {
       { ...complete("stop"), finalText: "Hi there" },
     ]);
   });
+  test("R-PROV-22 R-OUT-6 a message that says otherwise than the one before is the final text", () => {
+    const said = (content: string) => openAiEvent({ choices: [{ index: 0, message: { content } }] });
+    const wire = [
+      said("Hell"),
+      said("Help me"),
+      openAiEvent({ choices: [{ index: 0, message: {}, finish_reason: "stop" }] }),
+    ];
+    expect(events(...wire, done)).toEqual([
+      { type: "text", text: "Hell" },
+      { type: "finishing" },
+      { ...complete("stop"), finalText: "Help me" },
+    ]);
+  });
   test("a message beside the delta is a copy, and not shown", () => {
     const both = (content: string, all: string) =>
       openAiEvent({ choices: [{ index: 0, delta: { content }, message: { content: all } }] });
@@ -223,7 +236,27 @@ describe("R-PROV-5 content", () => {
   });
 });
 
-describe("R-PROV-5 usage", () => {
+describe("R-PROV-22 shapes of content", () => {
+  const deep = "[".repeat(200_000) + "]".repeat(200_000);
+  test("R-PROV-22 content that is nested too deeply to be written is malformed", () => {
+    const wire = `data: {"choices":[{"delta":{"content":${deep}}}]}\n\n`;
+    expect(reading(wire)).toMatchObject({ text: "", verdicts: [failed("malformed")] });
+  });
+  test.each([
+    [true, "true"],
+    [0, "0"],
+    [[1, 2], "[1,2]"],
+    [[], ""],
+    [null, ""],
+  ])("R-PROV-22 the content %j is %j", (content, text) => {
+    expect(reading(choice({ content }), choice({}, "stop"), done)).toMatchObject({
+      text,
+      verdicts: [complete("stop")],
+    });
+  });
+});
+
+describe("R-PROV-5 R-PROV-24 usage", () => {
   const report = (usage: unknown, more: Record<string, unknown> = {}) => openAiEvent({ choices: [], usage, ...more });
   test("details are kept, wrong counts are not", () => {
     const wire = report({
@@ -321,14 +354,14 @@ describe("R-PROV-3 errors inside a 200", () => {
       });
     },
   );
-  test("R-PROV-3 values glued into one event are read in order, up to the end or the first that is none", () => {
+  test("R-PROV-3 values glued into one event are read in order up to the end, and not at all when one of them is none", () => {
     const [a, b] = ["a", "b"].map((content) => choice({ content }).slice("data: ".length).trim());
     const stop = choice({}, "stop").slice("data: ".length).trim();
     expect(reading(`data: ${a}${b}${stop}[DONE]\n\n`, choice({ content: "late" }))).toMatchObject({
       text: "ab",
       verdicts: [complete("stop")],
     });
-    expect(reading(`data: ${a} ${b}{oops}\n\n`)).toMatchObject({ text: "ab", verdicts: [failed("malformed")] });
+    expect(reading(`data: ${a} ${b}{oops}\n\n`)).toMatchObject({ text: "", verdicts: [failed("malformed")] });
     expect(reading(`data: ${a}\ndata: ${stop}`)).toMatchObject({ text: "a", verdicts: [complete("stop")] });
     expect(reading(`data: ${a}{"choices":[{"del`)).toMatchObject({ text: "", verdicts: [truncated] });
   });

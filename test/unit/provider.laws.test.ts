@@ -11,7 +11,7 @@ import { parseJson, isRecord } from "../../src/wire/json.ts";
 const formats = corpusFormats.map(({ format }) => format);
 const title = ({ format, name }: CorpusStream): string => `${format}: ${name}`;
 
-describe("R-PROV-1 R-PROV-2 R-PROV-3 R-PROV-5 the corpus read in one packet", () => {
+describe("R-PROV-1 R-PROV-2 R-PROV-3 R-PROV-5 R-PROV-22 R-PROV-23 R-PROV-24 the corpus read in one packet", () => {
   for (const stream of corpus) {
     test(title(stream), () => {
       const reading = sumUp(readPackets(stream.format, [toBytes(stream.wire)]));

@@ -280,6 +280,18 @@ describe("R-PROV-5 the stream", () => {
       { type: "verdict", verdict: "complete", ...(stopReason !== undefined && { stopReason }) },
     ]);
   });
+  test("R-PROV-22 a response that is nested too deeply to be written is malformed", () => {
+    const wire = `data: {"response":${"[".repeat(200_000)}${"]".repeat(200_000)}}\n\n`;
+    expect(read("workers-ai", [wire, workersAiDone]).verdicts).toMatchObject([
+      { failure: { failureClass: "malformed" } },
+    ]);
+  });
+  test.each(["constructor", "__proto__", "toString"])("R-PROV-16 the code %s is no number of theirs", (code) => {
+    const value = { error: { code, type: "overloaded_error" } };
+    expect(read("workers-ai", [sseEvent(value)]).verdicts).toMatchObject([{ failure: { failureClass: "overloaded" } }]);
+    const answer = { status: 400, headers: new Headers(), body: JSON.stringify(value), now: 0 };
+    expect(workersAi.failure(answer).failureClass).toBe("overloaded");
+  });
   test("R-PROV-1 nothing after [DONE] is read", () => {
     const wire = [workersAiToken("Hi"), workersAiDone, workersAiToken("late")];
     expect(read("workers-ai", wire).text).toBe("Hi");

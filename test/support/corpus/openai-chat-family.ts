@@ -174,12 +174,12 @@ const deepSeek: readonly CorpusStream[] = [
       choice({ content: "Hi", reasoning_content: null }, null),
       choice({ content: "", reasoning_content: null }, "stop", {
         id: "d-1",
-        usage: { ...usage(3, 2, 5), prompt_cache_hit_tokens: 0 },
+        usage: { ...usage(3, 2, 5), prompt_cache_hit_tokens: 2, prompt_cache_miss_tokens: 1 },
       }),
       done,
     ],
     complete,
-    { text: "Hi", reasoning: "Hm", usage: counts(3, 2, 5) },
+    { text: "Hi", reasoning: "Hm", usage: { ...counts(3, 2, 5), cachedInputTokens: 2 } },
   ),
   stream(
     "deepseek: out of resources in the middle",

@@ -4,6 +4,7 @@ import { openAiChat, openAiDelta, openAiErrorEvent, openAiEvent } from "../provi
 import { sseComment, sseEvent } from "../provider-bytes/framing.ts";
 import type { CorpusFormat, CorpusStream } from "./corpus-stream.ts";
 import { openAiFamilyStreams } from "./openai-chat-family.ts";
+import { openAiOddStreams } from "./openai-chat-odd.ts";
 import {
   called,
   complete,
@@ -274,7 +275,7 @@ const streams: readonly CorpusStream[] = [
 export const openAiChatFormat: CorpusFormat = {
   format: "openai-chat",
   framing: "sse",
-  streams: [...streams, ...openAiFamilyStreams],
+  streams: [...streams, ...openAiFamilyStreams, ...openAiOddStreams],
   contractMetAt: (stream) =>
     sseContractMetAt(stream, ({ choices }) => {
       const [choice]: unknown[] = Array.isArray(choices) ? choices : [];

@@ -39,8 +39,11 @@ function metAt(
     const end = offset + toBytes(line).length;
     offset = end + 1;
     event = line === "" ? "" : join(line, event);
-    const value: unknown = parseJson(event)?.value;
-    if (isRecord(value) && met(value)) return end;
+    // [DONE] may be glued to the last value, and a list stands for its elements.
+    const last = event.replace(/\[DONE\]$/, "");
+    const value: unknown = parseJson(last)?.value;
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (values.some((one) => isRecord(one) && met(one))) return end - (event.length - last.length);
   }
   return Number.POSITIVE_INFINITY;
 }

@@ -5,6 +5,7 @@ import { toBytes } from "../provider-bytes/splits.ts";
 import { workersAiChat, workersAiDone as done, workersAiToken as token } from "../provider-bytes/workers-ai.ts";
 import type { CorpusFormat, CorpusStream, ExpectedEnd } from "./corpus-stream.ts";
 import { failed, openAiChoice, openAiUsage as usage, time, truncated, weather } from "./openai-chat-pieces.ts";
+import { workersAiOddStreams } from "./workers-ai-odd.ts";
 
 type Expected = Omit<CorpusStream, "name" | "format" | "wire" | "end">;
 
@@ -192,22 +193,29 @@ const streams: readonly CorpusStream[] = [
   stream("a call whose input is no JSON", [calls({ name: "weather", arguments: '{"ci' }), done], failed("malformed")),
 ];
 
-const END = "data: [DONE]";
+const END = "[DONE]";
+
+function ends({ choices }: Record<string, unknown>): boolean {
+  const [choice]: unknown[] = Array.isArray(choices) ? choices : [];
+  return isRecord(choice) && typeof choice["finish_reason"] === "string";
+}
 
 export const workersAiFormat: CorpusFormat = {
   format: "workers-ai",
   framing: "sse",
-  streams,
+  streams: [...streams, ...workersAiOddStreams],
   contractMetAt: ({ wire }) => {
-    const at = typeof wire === "string" ? wire.indexOf(`\n${END}`) : -1;
+    const at = typeof wire === "string" ? wire.search(/(\}|\]|data: )\[DONE\](\n|$)/) : -1;
     if (typeof wire !== "string" || at === -1) return Number.POSITIVE_INFINITY;
+    const end = wire.indexOf(END, at) + END.length;
     const answered = wire
-      .slice(0, at)
+      .slice(0, end)
       .split("\n")
       .some((line) => {
-        const value: unknown = parseJson(line.replace(/^data: /, ""))?.value;
-        return isRecord(value) && ("response" in value || "choices" in value);
+        const value: unknown = parseJson(line.replace(/^data: /, "").replace(/\[DONE\]$/, ""))?.value;
+        const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+        return values.some((one) => isRecord(one) && ("response" in one || "tool_calls" in one || ends(one)));
       });
-    return answered ? toBytes(wire.slice(0, at + 1 + END.length)).length : Number.POSITIVE_INFINITY;
+    return answered ? toBytes(wire.slice(0, end)).length : Number.POSITIVE_INFINITY;
   },
 };
