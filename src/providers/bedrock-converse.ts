@@ -1,5 +1,6 @@
 // Amazon Bedrock ConverseStream: AWS event-stream messages to events. Complete only with messageStop; its usage comes after it, in metadata, and may be missing.
 import type { StopReason } from "../../schemas/outcome.ts";
+import type { Failure } from "../../schemas/failure.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { awsEventReader, type AwsItem, type AwsMessage } from "../wire/aws-event-stream.ts";
@@ -44,7 +45,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
   const messages = awsEventReader(maxEvent);
   const calls = toolCallCollector();
   const blocks = toolBlocks(calls);
-  let stopReason: Ending | undefined;
+  let stopReason: Exclude<Ending, Failure> | undefined;
   let counted = false;
   let done = false;
 
@@ -78,7 +79,10 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     if (reason === "malformed_model_output" || reason === "malformed_tool_use") {
       return fail(events, "The model's output was malformed.");
     }
-    stopReason = endingOf(stopReasons, reason);
+    const ending = endingOf(stopReasons, reason);
+    // Nothing is worth waiting for after an end that is a failure.
+    if (typeof ending === "object") return end(events, { type: "verdict", verdict: "failed", failure: ending });
+    stopReason = ending;
     events.push({ type: "finishing", proven: true });
   };
 

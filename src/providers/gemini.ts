@@ -53,7 +53,7 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   const body = geminiBody(maxEvent);
   const calls = geminiCalls();
   const sumUp = geminiUsage();
-  let finish: Ending | undefined;
+  let finish: Exclude<Ending, Failure> | undefined;
   let model: string | undefined;
   let done = false;
 
@@ -74,6 +74,8 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   };
 
   const finishing = (events: ProviderEvent[], reason: Ending): void => {
+    // Nothing is worth waiting for after an end that is a failure.
+    if (typeof reason === "object") return fail(events, reason);
     finish = reason;
     // An array is over with its bracket only, so nobody may stop waiting for that.
     if (body.framing === "sse") events.push({ type: "finishing", proven: true });

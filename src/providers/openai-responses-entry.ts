@@ -17,7 +17,10 @@ export function reasoningText(entry: JsonRecord): string {
 
 /** A message's text, refusals included, and whether there is one. */
 export function messageText(entry: JsonRecord): { text: string; refuses: boolean } {
-  const parts = recordsIn(entry["content"]);
+  const { content } = entry;
+  // Some gateways keep the content in Chat Completions' way.
+  if (typeof content === "string") return { text: content, refuses: false };
+  const parts = recordsIn(content);
   return {
     text: parts.map((part) => asText(part["text"]) ?? asText(part["refusal"]) ?? "").join(""),
     refuses: parts.some((part) => asText(part["refusal"]) !== undefined),

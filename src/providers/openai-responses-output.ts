@@ -1,6 +1,7 @@
 // The output of an OpenAI Responses stream: pieces, statements and finished items to events. Knows no end of the answer, no usage and no error.
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { asCount, asRecord, asText, jsonText, type JsonRecord } from "../wire/json.ts";
+import { channels, reasoningOf } from "./openai-responses-channels.ts";
 import { messageText, reasoningText, recordsIn } from "./openai-responses-entry.ts";
 import {
   MAX_ITEMS,
@@ -8,7 +9,6 @@ import {
   type CallContent,
   type OutputFault,
   type OutputItem,
-  type ReasoningContent,
 } from "./openai-responses-items.ts";
 import { matchCalls, wholeText } from "./openai-responses-match.ts";
 import type { StatedText } from "./stated-text.ts";
@@ -29,22 +29,14 @@ export interface ResponsesOutput {
   readonly fault: OutputFault | undefined;
 }
 
-/** Events that come as `.delta` and `.done`: the type of their item and the field that holds the whole. */
-const channels: Record<string, { item: string; whole: string }> = {
-  "response.output_text": { item: "message", whole: "text" },
-  "response.refusal": { item: "message", whole: "refusal" },
-  "response.reasoning_text": { item: "reasoning", whole: "text" },
-  "response.reasoning_summary_text": { item: "reasoning", whole: "text" },
-  "response.function_call_arguments": { item: "function_call", whole: "arguments" },
-  "response.custom_tool_call_input": { item: "custom_tool_call", whole: "input" },
-};
-
 export function responsesOutput(): ResponsesOutput {
   const items = outputItems();
   const calls = toolCallCollector();
   let held = 0;
   let refused = false;
   let settledText: string | undefined;
+  /** Texts that only parts which are done have said something of. */
+  const statedByParts = new Set<StatedText>();
   /** Which reasoning was shown last; another one begins a paragraph. */
   let thought: string | undefined;
   let fault: OutputFault | undefined;
@@ -184,6 +176,25 @@ export function responsesOutput(): ResponsesOutput {
     return [];
   };
 
+  /** A part that is done repeats its text. That counts where nothing else has said any of the message's. */
+  const inPart = (event: JsonRecord): ProviderOutput[] => {
+    const part = asRecord(event["part"]);
+    const { text, refuses } = messageText({ content: [part] });
+    if (text === "" || (part?.["type"] !== "output_text" && part?.["type"] !== "refusal")) return [];
+    const item = items.find("message", event);
+    if ("failureClass" in item) {
+      fault = item;
+      return [];
+    }
+    if (item.content.kind !== "message") return [];
+    const said = item.content.text;
+    if (said.length === 0) statedByParts.add(said);
+    refused ||= refuses;
+    return statedByParts.has(said)
+      ? show(stated(said, said.state(asCount(event["content_index"]) ?? 0, text), text))
+      : [];
+  };
+
   const inItem = (verb: "added" | "done", event: JsonRecord): ProviderOutput[] => {
     const entry = asRecord(event["item"]);
     const type = asText(entry?.["type"]);
@@ -210,6 +221,7 @@ export function responsesOutput(): ResponsesOutput {
       if ((verb === "added" || verb === "done") && subject === "response.output_item") events = inItem(verb, event);
       else if ((verb === "delta" || verb === "done") && Object.hasOwn(channels, subject))
         events = inChannel(subject, verb, event);
+      else if (type === "response.content_part.done") events = inPart(event);
       bound();
       return events;
     },
@@ -244,17 +256,4 @@ export function responsesOutput(): ResponsesOutput {
       return fault;
     },
   };
-}
-
-/** The text that an event of reasoning belongs to, its part there, and what tells it from other reasoning. */
-function reasoningOf(
-  index: number,
-  content: ReasoningContent,
-  channel: string,
-  event: JsonRecord,
-): { text: StatedText; part: number; key: string } {
-  if (channel === "response.reasoning_text")
-    return { text: content.text, part: asCount(event["content_index"]) ?? 0, key: `${index} text` };
-  const part = asCount(event["summary_index"]) ?? 0;
-  return { text: content.summary, part, key: `${index} summary ${part}` };
 }

@@ -110,6 +110,10 @@ describe("R-PROV-1 R-PROV-6 the end", () => {
   });
 });
 
+test("R-PROV-18 an end that is a failure is one at once, with nothing to wait for", () => {
+  expect(bedrockConverseReader({ maxEvent: 1000 }).feed(bedrockStop("error"))).toMatchObject([failed("upstream_5xx")]);
+});
+
 describe("R-PROV-5 tool calls", () => {
   test("input in pieces is shown as it comes", () => {
     const wire = [bedrockToolStart(0, "t1", "f"), bedrockToolInput(0, '{"a"'), bedrockToolInput(0, ":1}")];

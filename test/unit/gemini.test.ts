@@ -280,6 +280,14 @@ describe("R-PROV-5 tool calls", () => {
   });
 });
 
+test("R-PROV-18 an end that is a failure is one at once, with nothing to wait for", () => {
+  for (const finishReason of ["ERROR", "CANCELLED"]) {
+    expect(readPackets("gemini", [toBytes(sseEvent({ candidates: [{ finishReason }] }))])).toMatchObject([
+      failed("upstream_5xx"),
+    ]);
+  }
+});
+
 describe("R-PROV-5 streamed arguments", () => {
   const begun = calling({ name: "f", willContinue: true });
   const more = (...partialArgs: readonly Fields[]) => calling({ partialArgs, willContinue: true });

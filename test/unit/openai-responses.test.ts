@@ -779,6 +779,30 @@ describe("R-PROV-15 parts that are stated", () => {
   ])("%s", (_name, wire, shown, finalText) => {
     expect(reading(...wire, end())).toMatchObject({ text: shown, verdicts: [complete("stop", finalText)] });
   });
+  const partDone = (said: string, index: number) =>
+    bare("content_part.done", { output_index: 0, content_index: index, part: { type: "output_text", text: said } });
+  test.each<[string, string[], string]>([
+    ["alone", [partDone("ab", 0), partDone("cd", 1), partDone("cd", 1)], "abcd"],
+    ["after its pieces", [delta("ab", 0), partDone("ab", 0)], "ab"],
+    ["after its text, at another index", [delta("ab", 0), whole("ab", 0), partDone("ab", 4)], "ab"],
+    [
+      "of reasoning",
+      [
+        bare("reasoning_text.delta", { output_index: 0, delta: "Hm" }),
+        bare("content_part.done", { output_index: 0, part: { type: "reasoning_text", text: "Hm" } }),
+      ],
+      "",
+    ],
+  ])("R-PROV-15 a part that is done, %s: its text is not lost, nor shown twice", (_name, wire, shown) => {
+    expect(reading(...wire, end())).toMatchObject({ text: shown, verdicts: [{ verdict: "complete" }] });
+  });
+  test("R-PROV-15 a message whose content is a text", () => {
+    const item = { type: "message", content: "Hi" };
+    expect(reading(done(0, item), end({ output: [item] }))).toMatchObject({
+      text: "Hi",
+      verdicts: [complete("stop", "Hi")],
+    });
+  });
   test("thousands of parts after a long text are read in linear time", () => {
     const long = Array.from({ length: 32 }, () => delta("x".repeat(65_536), 0));
     const parts = (count: number) =>
