@@ -1,7 +1,7 @@
 // A run that an object holds in memory, live or finished: feeds inputs to the machine, carries its effects out, and serves its readers. It holds no rules of its own.
 import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
 import type { LogEvent } from "../schemas/event.ts";
-import type { PlannedTarget, TargetNews, TargetReport } from "../schemas/plan.ts";
+import type { PlannedTarget } from "../schemas/plan.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
 import { dialects, isDialectId } from "../src/dialects/index.ts";
 import { withPrefill } from "../src/providers/conversation.ts";
@@ -17,13 +17,11 @@ import { frames } from "./frames.ts";
 import { pass } from "./gate.ts";
 import { runLog, type LogOptions } from "./run-log.ts";
 import type { Marks, RunLogStore, RunRow } from "./run-row.ts";
+import { runTenant } from "./run-tenant.ts";
 import { handleOf, positionOf, stateOf } from "./run-view.ts";
 import { emptyTranscript, readOn, type Transcript } from "./transcript.ts";
 import { viewerStream } from "./viewer.ts";
 import { within, type Timer } from "./within.ts";
-
-/** How long the tenant's slot may hold up the end of a run. */
-const RELEASE_WAIT_MS = 2000;
 
 export interface OpenRun {
   readonly row: RunRow;
@@ -59,19 +57,6 @@ export function logOptions({ plan, terminal }: RunRow): LogOptions {
   return { strict: plan.policies.durability === "strict", flushMs, reserveEvents, sealed: terminal !== undefined };
 }
 
-/** Gives the tenant's slot back, with what the run has learned of its targets. False when the tenant did not answer in time. */
-export async function releaseSlot(
-  env: Env,
-  { plan: { tenant, runId } }: RunRow,
-  news: TargetNews[] = [],
-): Promise<boolean> {
-  try {
-    return await within(env.TENANT.getByName(tenant).release(runId, news), RELEASE_WAIT_MS);
-  } catch {
-    return false;
-  }
-}
-
 /** Resolves when all writes so far are on disk. `what` names the step for tests that crash there. */
 export async function confirm(ctx: DurableObjectState, what: string): Promise<void> {
   await pass(`${what} written`, ctx);
@@ -81,13 +66,10 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs } = row.plan;
-  // Anew for each call: a stub whose object has died stays broken.
-  const tenant = () => env.TENANT.getByName(row.plan.tenant);
+  const tenant = runTenant(ctx, env, row);
   let { state } = options;
   /** By number, those whose provider may still speak. */
   const attempts = new Map<number, Attempt>();
-  /** What the tenant's other runs will learn at the end of this one. */
-  let news: TargetNews[] = [];
   const wakes = new Set<Timer>();
   let transcript: Transcript = emptyTranscript;
   let viewers = 0;
@@ -112,7 +94,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
    */
   async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     await pass("ending", ctx);
-    if (await releaseSlot(env, row, news)) await store.setAlarm(at + limits.retentionEventsMs);
+    if (await tenant.release()) await store.setAlarm(at + limits.retentionEventsMs);
     await pass("released", ctx);
     row.status = payload.outcome;
     row.sealedAt = at;
@@ -140,7 +122,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
           wakeAfter(effect.ms + Math.random() * effect.spreadMs, effect.input);
           break;
         case "report":
-          tell(effect.report);
+          tenant.tell(effect.report);
           break;
         case "telemetry":
           report(effect.telemetry);
@@ -179,29 +161,13 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   async function askFurther(): Promise<void> {
     const wanted = (): boolean => transition(state, { type: "hedge", at: Date.now() }).events.length > 0;
     try {
-      if (!wanted() || !(await tenant().spendFurther())) return;
+      if (!wanted() || !(await tenant.spendFurther())) return;
       await pass("further", ctx);
       if (wanted()) apply({ type: "hedge", at: Date.now() });
-      else await tenant().giveBackFurther();
+      else await tenant.giveBackFurther();
     } catch {
       // A budget that is told nothing is too small, not too large, and fills up again.
     }
-  }
-
-  /** Failures are told at once: other runs are about to make the same choice. */
-  function tell(entry: TargetReport): void {
-    const planned = row.plan.chain.find(({ id }) => id === entry.targetId);
-    // The embedded target fails on purpose: there is nothing to learn from it.
-    if (planned === undefined || planned.adapter === "demo") return;
-    news.push({ report: entry, scope: planned.scope, breaker: row.plan.breaker });
-    if (entry.result !== "failed") return;
-    const told = news;
-    news = [];
-    ctx.waitUntil(
-      tenant()
-        .report(told)
-        .catch(() => undefined),
-    );
   }
 
   function keyOf({ target: { keyVar } }: PlannedTarget): string | undefined | { missing: string } {
