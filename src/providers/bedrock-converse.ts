@@ -5,7 +5,7 @@ import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { awsEventReader, type AwsItem, type AwsMessage } from "../wire/aws-event-stream.ts";
 import { asCount, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
-import { parseBounded } from "../wire/json-values.ts";
+import { parseBounded } from "../wire/json-bounded.ts";
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { bedrockConverseRequest } from "./bedrock-converse-request.ts";

@@ -1,6 +1,7 @@
 // A Gemini body, whichever of its two framings it has, as JSON values: server-sent events or one streamed array. Never looks into a value.
 import { jsonArrayReader, type JsonArrayItem } from "../wire/json-array.ts";
-import { jsonValues, parseBounded, type JsonValues } from "../wire/json-values.ts";
+import { parseBounded } from "../wire/json-bounded.ts";
+import { jsonValues, type JsonValues } from "../wire/json-values.ts";
 import { asArray } from "../wire/json.ts";
 import { sseReader, type SseItem } from "../wire/sse-reader.ts";
 import type { Stage } from "../wire/stage.ts";

@@ -2,7 +2,7 @@
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
 import { asRecord, jsonText } from "../wire/json.ts";
-import { parseBounded } from "../wire/json-values.ts";
+import { parseBounded } from "../wire/json-bounded.ts";
 
 /** Calls per answer. */
 const MAX_CALLS = 256;

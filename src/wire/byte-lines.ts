@@ -59,6 +59,8 @@ export function byteLines(maxLine: number, onLine: OnLine): ByteLines {
           hold(bytes, start, end);
           const length = heldLength;
           heldLength = 0;
+          // The text that a large line becomes takes as much again: what was room for more is given back before.
+          if (length > LARGE_ROOM) held = resized(held, length);
           give(onLine, held, 0, length);
           if (held.length > LARGE_ROOM) held = resized(held, FIRST_ROOM);
         }

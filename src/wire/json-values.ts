@@ -1,21 +1,11 @@
 // The JSON values that one wire event holds: one, several glued together, or a list of them. They are parsed one at a time, so
 // that what an event of many small values would become is never in memory at once. Knows no format.
-import { parseJson } from "./json.ts";
+import { parseBounded, stringEnd } from "./json-bounded.ts";
 
 /** Values of one event that is not one value. Gateways glue some dozens. */
 const MAX_VALUES = 4096;
-/** UTF-16 units up to which a text may hold anything: as values it stays small. */
-const SMALL = 65_536;
-/** Objects, lists and commas of a larger text. Each becomes some dozens of bytes of memory, whatever it is on the wire. */
-const MAX_MARKS = 262_144;
-
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [QUOTE, COMMA] = [0x22, 0x2c];
 const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];
-
-/** As `parseJson`, but `undefined` too for a text that would take a multiple of its size as values. */
-export function parseBounded(text: string): { value: unknown } | undefined {
-  return text.length > SMALL && isCrowded(text) ? undefined : parseJson(text);
-}
 
 /** `whole`: the text is one value, and no list. */
 export type JsonValues = { whole: unknown } | { several: Iterable<unknown> };
@@ -85,30 +75,10 @@ function valueEnd(text: string, start: number): number | undefined {
   return undefined;
 }
 
-/** Behind the closing quote; behind the text when there is none. */
-function stringEnd(text: string, quote: number): number {
-  for (let at = text.indexOf('"', quote + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) return at + 1;
-  }
-  return text.length + 1;
-}
-
 function scalarEnd(text: string, start: number): number | undefined {
   let at = start;
   while (at < text.length && /[-+.\w]/.test(text.charAt(at))) at++;
   return at === start ? undefined : at;
-}
-
-function isCrowded(text: string): boolean {
-  let marks = 0;
-  for (let at = 0; at < text.length && marks <= MAX_MARKS;) {
-    const code = text.charCodeAt(at);
-    if (code === COMMA || code === OPENING_BRACE || code === OPENING_BRACKET) marks++;
-    at = code === QUOTE ? stringEnd(text, at) : at + 1;
-  }
-  return marks > MAX_MARKS;
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;

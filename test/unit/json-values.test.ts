@@ -1,6 +1,8 @@
 // The values of one wire event: glued, in a list, or one; read within bounds. And what the formats of objects make of them.
 import { describe, expect, test } from "vitest";
-import { jsonValues, parseBounded } from "../../src/wire/json-values.ts";
+import { parseJson } from "../../src/wire/json.ts";
+import { parseBounded } from "../../src/wire/json-bounded.ts";
+import { jsonValues } from "../../src/wire/json-values.ts";
 import { read, readPackets, type Reading } from "../support/corpus/reading.ts";
 import { toBytes } from "../support/provider-bytes/splits.ts";
 
@@ -36,6 +38,23 @@ describe("R-PROV-21 the values of one event", () => {
     expect(parseBounded("[".repeat(300_000) + "]".repeat(300_000))).toBeUndefined();
     expect(parseBounded(JSON.stringify(",{[".repeat(200_000)))).toEqual({ value: ",{[".repeat(200_000) });
     expect(parseBounded(JSON.stringify(Array(100_000).fill(1)))).toBeDefined();
+  });
+  test.each<[string, string]>([
+    ["first", '{"text":LONG,"a":[1,{"b":null}]}'],
+    ["last, with space", '{"a":{"b":[true,""]},"text" : LONG }'],
+    ["nested", '{"a":[{"b":[0,LONG,"x"]}],"__proto__":{"c":1}}'],
+    ["under a name of its own", '{"__proto__":LONG}'],
+    ["as a name", '{LONG:"x"}'],
+    ["alone", "LONG"],
+    ["beside what is no JSON", '{"a":LONG,}'],
+    ["beside another end of text", '{"a":LONG,"b":"\\u0000"}'],
+    ["unfinished", '{"a":LONG'],
+  ])("a long string, %s, is what a parser makes of it", (_name, shape) => {
+    for (const inner of ["x", "é北", "🎉", "\\n", '\\"', "\n", "\\ud83d"]) {
+      const text = shape.replace("LONG", `"${inner.repeat(40_000)}"`);
+      expect(parseBounded(text)).toEqual(parseJson(text));
+      expect(JSON.stringify(parseBounded(text))).toBe(JSON.stringify(parseJson(text)));
+    }
   });
   test("a run of escapes is read in linear time", () => {
     const text = `{"a":"${String.raw`\\`.repeat(1_000_000)}"}`;
