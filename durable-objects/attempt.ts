@@ -3,6 +3,7 @@ import type { Failure, FailureClass } from "../schemas/failure.ts";
 import type { PlannedTarget } from "../schemas/plan.ts";
 import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
+import { unknownParameters } from "../src/providers/conversation.ts";
 import type { Adapter, Bindings } from "../src/providers/provider.ts";
 import { isOutput } from "../src/providers/until-verdict.ts";
 import { attemptClock } from "./attempt-clock.ts";
@@ -114,7 +115,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
       const message = `The secret ${planned.target.keyVar ?? ""} holds characters that a header cannot carry.`;
       return fail({ failureClass: "auth", message });
     }
-    deliver(built.unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
+    const unsupported = [...built.unsupported, ...unknownParameters(options.request)];
+    deliver(unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
     const response = await (adapter.respond?.(built, planned.target, abort.signal, options.bindings) ??
       fetch(built.url, {
         method: "POST",
@@ -171,10 +173,12 @@ const clockMessages: Partial<Record<FailureClass, string>> = {
 /** Reads until the body shows its first character: a page or a JSON answer must not pass for a stream. */
 async function firstBytes(body: BodyReader | undefined, adapter: Adapter, count: (bytes: number) => void) {
   const bytes: Uint8Array[] = [];
+  // One for all pieces: a byte order mark may come in several.
+  const decoder = new TextDecoder();
   for (let piece = await body?.read(); piece !== undefined; piece = await body?.read()) {
     count(piece.byteLength);
     bytes.push(piece.slice());
-    const text = new TextDecoder().decode(piece).trimStart();
+    const text = decoder.decode(piece, { stream: true }).trimStart();
     if (text !== "") return { usable: adapter.starts(text.charAt(0)), bytes };
     if (bytes.length > 1000) break;
   }

@@ -1,7 +1,17 @@
 // Builds an Anthropic Messages request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
-import { headersOf, messagesOf, outputText, partsOf, textOf, unsentImages, urlOf, type Part } from "./conversation.ts";
+import {
+  generationOf,
+  headersOf,
+  messagesOf,
+  outputText,
+  partsOf,
+  textOf,
+  unsentImages,
+  urlOf,
+  type Part,
+} from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
 import { turnsOf, type Block } from "./turns.ts";
 
@@ -10,7 +20,7 @@ const DEFAULT_MAX_TOKENS = 4096;
 
 export function anthropicRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const messages = messagesOf(request);
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const system = messages.flatMap((message) => (message.role === "system" ? [textOf(message)] : [])).join("\n\n");
   const { tools, toolChoice } = request;
   const body = {

@@ -3,6 +3,7 @@ import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import { isCredentials } from "./bedrock-converse-signature.ts";
 import {
+  generationOf,
   headersOf,
   messagesOf,
   outputText,
@@ -17,7 +18,7 @@ import { turnsOf, type Block } from "./turns.ts";
 
 export function bedrockConverseRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const messages = messagesOf(request);
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const system = messages.flatMap((message) => (message.role === "system" ? [{ text: textOf(message) }] : []));
   const tools = toolsOf(request, messages);
   const inference = {

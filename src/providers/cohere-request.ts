@@ -2,6 +2,7 @@
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import {
+  generationOf,
   headersOf,
   imageAddress,
   messagesOf,
@@ -20,7 +21,7 @@ const MAX_STOPS = 5;
 
 export function cohereRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const messages = messagesOf(request);
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, choice } = toolsOf(request);
   const json = output !== undefined && output !== "text";
   const body = {

@@ -6,6 +6,24 @@ export function messagesOf(request: StartRequest): Message[] {
   return request.messages ?? [{ role: "user", content: request.prompt ?? "" }];
 }
 
+type Generation = NonNullable<StartRequest["generation"]>;
+
+/** The parameters that mean something: an empty list of stop sequences is none. */
+export function generationOf({ generation = {} }: StartRequest): Generation {
+  const { stop, ...others } = generation;
+  return stop === undefined || stop.length === 0 ? others : generation;
+}
+
+const parameters: ReadonlySet<string> = new Set(["maxOutputTokens", "temperature", "topP", "seed", "stop", "output"]);
+/** Names of one request. */
+const MAX_NAMES = 16;
+
+/** Generation parameters that no adapter knows, by their names, cut to 64 UTF-16 units. */
+export function unknownParameters({ generation = {} }: StartRequest): string[] {
+  const names = Object.keys(generation).filter((name) => !parameters.has(name));
+  return names.slice(0, MAX_NAMES).map((name) => `generation.${name.slice(0, 64)}`);
+}
+
 /** The same request, with an answer begun that the model is to go on with. One that the conversation itself has begun is made longer. */
 export function withPrefill(request: StartRequest, text: string): StartRequest {
   const messages = messagesOf(request);

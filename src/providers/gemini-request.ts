@@ -1,12 +1,22 @@
 // Builds a Gemini streamGenerateContent request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
-import { headersOf, messagesOf, partsOf, textOf, toolNameAt, unsentImages, urlOf, type Part } from "./conversation.ts";
+import {
+  generationOf,
+  headersOf,
+  messagesOf,
+  partsOf,
+  textOf,
+  toolNameAt,
+  unsentImages,
+  urlOf,
+  type Part,
+} from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
 
 export function geminiRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const messages = messagesOf(request);
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, toolChoice } = request;
   const system = messages.filter(({ role }) => role === "system");
   const body = {
@@ -77,7 +87,7 @@ function contentsOf(messages: readonly Message[], model: string): Content[] {
     if (message.role === "system") continue;
     const parts = message.role === "tool" ? [resultPart(message, toolNameAt(messages, index))] : turn(message, model);
     if (parts.length === 0) continue;
-    if (message.role === last) contents.at(-1)?.parts.push(...parts);
+    if (message.role === last) for (const part of parts) contents.at(-1)?.parts.push(part);
     else contents.push({ role: message.role === "assistant" ? "model" : "user", parts });
     last = message.role;
   }

@@ -6,6 +6,7 @@ import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord 
 import { lineReader, type Line } from "../wire/line-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import {
+  generationOf,
   headersOf,
   messagesOf,
   outputText,
@@ -110,7 +111,7 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
 }
 
 function ollamaRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, toolChoice } = request;
   const messages = messagesOf(request);
   const body = {

@@ -2,6 +2,7 @@
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import {
+  generationOf,
   headersOf,
   imageAddress,
   messagesOf,
@@ -36,8 +37,9 @@ interface Fields {
 
 /** The body but for the model's name. `continuation`: how this target goes on from a begun answer. */
 export function chatFields(request: StartRequest, preset: ChatFormat, continuation: Continuation): Fields {
-  const { maxOutputTokens, temperature, topP, seed, stop } = request.generation ?? {};
-  const messages = messagesOf(request);
+  const { maxOutputTokens, temperature, topP, seed, stop } = generationOf(request);
+  const whole = messagesOf(request);
+  const messages = whole.flatMap((message) => sendable(message, preset));
   const output = responseFormat(request, preset);
   const tools = toolFields(request, preset);
   const idOf = toolIds(messages, preset);
@@ -67,14 +69,27 @@ export function chatFields(request: StartRequest, preset: ChatFormat, continuati
       ...(stop !== undefined && !preset.stop ? ["generation.stop"] : []),
       ...output.unsupported,
       ...tools.unsupported,
-      ...unsentImages(messages, preset.images ? ["system", "assistant"] : ["system", "assistant", "user"]),
-      ...unsentToolErrors(messages),
+      ...(preset.tools || !whole.some(isOfTools) ? [] : ["messages.toolCalls"]),
+      ...unsentImages(whole, preset.images ? ["system", "assistant"] : ["system", "assistant", "user"]),
+      ...(preset.tools ? unsentToolErrors(whole) : []),
     ],
   };
 }
 
+/** The message as far as the server takes it: none where nothing is left. */
+function sendable(message: Message, { tools, noText }: ChatFormat): Message[] {
+  if (!tools && message.role === "tool") return [];
+  if (message.role !== "assistant") return [message];
+  const calls = tools ? message.toolCalls : undefined;
+  if ((calls ?? []).length === 0 && textOf(message) === "" && noText === null) return [];
+  return [{ ...message, toolCalls: calls }];
+}
+
+const isOfTools = (message: Message): boolean =>
+  message.role === "tool" || (message.role === "assistant" && (message.toolCalls ?? []).length > 0);
+
 function chatUrl({ baseUrl = "", model = "", query }: Target, preset: Preset): string {
-  const address = baseUrl === "" ? (preset.baseUrl ?? "") : baseUrl;
+  const address = (baseUrl === "" ? (preset.baseUrl ?? "") : baseUrl).replace(/\/+$/, "");
   if (preset.rootPath === undefined || new URL(address).pathname !== "/") {
     return urlOf(address, "/chat/completions", query);
   }

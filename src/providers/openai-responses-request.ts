@@ -2,6 +2,7 @@
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import {
+  generationOf,
   headersOf,
   messagesOf,
   outputText,
@@ -14,7 +15,7 @@ import {
 import type { AdapterRequest } from "./provider.ts";
 
 export function openAiResponsesRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const { maxOutputTokens, temperature, topP, seed, stop, output } = request.generation ?? {};
+  const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, toolChoice } = request;
   const messages = messagesOf(request);
   const format = textFormat(output);

@@ -10,10 +10,13 @@ export function turnsOf(messages: readonly Message[], blocksOf: (message: Messag
   for (const message of messages) {
     if (message.role === "system") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
+    const blocks = blocksOf(message);
+    // All that it held cannot be sent.
+    if (blocks.length === 0) continue;
     const last = turns.at(-1);
     // One by one: as arguments of one call there could be too many.
-    if (last?.role === role) for (const block of blocksOf(message)) last.content.push(block);
-    else turns.push({ role, content: blocksOf(message) });
+    if (last?.role === role) for (const block of blocks) last.content.push(block);
+    else turns.push({ role, content: blocks });
   }
   return withoutTrailingSpace(turns);
 }

@@ -115,8 +115,9 @@ const table: Record<PresetId, Expected> = {
   perplexity: {
     url: "https://api.perplexity.ai/chat/completions",
     key: bearer,
-    body: { ...common, ...stopped, max_tokens: 50 },
-    unsupported: ["generation.seed", "generation.output", "tools"],
+    // Neither calls nor their results, which it would refuse.
+    body: { ...common, messages: common.messages.slice(0, 2), ...stopped, max_tokens: 50 },
+    unsupported: ["generation.seed", "generation.output", "tools", "messages.toolCalls"],
   },
   together: { url: "https://api.together.xyz/v1/chat/completions", key: bearer, body: older },
   vllm: {
@@ -211,6 +212,7 @@ test.each([
 describe("R-PROV-11 azure", () => {
   test.each([
     ["https://res.openai.azure.com/", {}, "/openai/deployments/gpt/chat/completions?api-version=2024-10-21"],
+    ["https://res.openai.azure.com//", {}, "/openai/deployments/gpt/chat/completions?api-version=2024-10-21"],
     [
       "https://res.openai.azure.com",
       { "api-version": "2025-04-01-preview" },

@@ -448,3 +448,45 @@ describe("R-PROV-7 the target", () => {
     expect(body).toEqual(build(format, { prompt: "Hi" }).body);
   });
 });
+
+describe("R-PROV-7 what holds nothing is not sent", () => {
+  const all: readonly StreamFormat[] = [
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "ollama",
+    "cohere",
+    "bedrock-converse",
+    "workers-ai",
+  ];
+  test.each(all)("R-PROV-7 %s: an empty list of stop sequences is none, and nothing is lost by it", (format) => {
+    expect(build(format, { prompt: "Hi", generation: { stop: [] } })).toEqual(
+      build(format, { prompt: "Hi", generation: {} }),
+    );
+  });
+  test.each(["openai-chat", "anthropic-messages", "bedrock-converse"] as const)(
+    "R-PROV-7 %s: a message of which nothing can be sent is left out, and named",
+    (format) => {
+      const image = { type: "image" as const, url: "https://pictures.example/cat.png" };
+      const asked = build(format, {
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: [image] },
+        ],
+      });
+      expect(asked.body).toEqual(build(format, { prompt: "Hi" }).body);
+      expect(asked.unsupported).toContain("messages.content.image");
+    },
+  );
+  test.each(["anthropic-messages", "bedrock-converse", "gemini"] as const)(
+    "R-PROV-7 %s: a turn of very many parts is built",
+    (format) => {
+      const content = Array.from({ length: 150_000 }, () => ({ type: "text" as const, text: "a" }));
+      const message = { role: "user" as const, content };
+      expect(JSON.stringify(build(format, { messages: [message, message] }).body).split('"text":"a"').length).toBe(
+        300_001,
+      );
+    },
+  );
+});

@@ -9,6 +9,7 @@ import { workersAi } from "../../src/providers/workers-ai.ts";
 import { build, conversation } from "../support/built-request.ts";
 import { read, sumUp } from "../support/corpus/reading.ts";
 import { sseEvent } from "../support/provider-bytes/framing.ts";
+import { splitBytes } from "../support/provider-bytes/splits.ts";
 import {
   workersAiBindingError,
   workersAiChat,
@@ -108,14 +109,14 @@ const request: StartRequest = { schemaVersion: "1.0", task: { kind: "text_to_tex
 const inside: Target = { id: "edge", adapter: "workers-ai", model: MODEL };
 
 /** One whole attempt at the target inside the Worker. */
-function attempt(AI: unknown) {
+function attempt(AI: unknown, asked: StartRequest = request) {
   const events: ProviderEvent[] = [];
   let abort = (): void => undefined;
   const over = new Promise<ProviderEvent[]>((resolve) => {
     const attempted = startAttempt({
       adapter: workersAi,
       planned: planTarget(inside, false),
-      request,
+      request: asked,
       key: undefined,
       bindings: AI === undefined ? {} : { AI },
       emit: (more) => {
@@ -132,6 +133,30 @@ function attempt(AI: unknown) {
 const verdictOf = async (AI: unknown) => sumUp(await attempt(AI).over).verdicts;
 
 describe("R-PROV-16 the binding", () => {
+  test.each([[[1]], [[2]], [[1, 2]], [[3]]])(
+    "R-PROV-2 R-PROV-3 a byte order mark cut at %j hides no error that answers with 200",
+    async (cuts) => {
+      const pieces = splitBytes(`\uFEFF${JSON.stringify({ errors: [{ code: 3040 }] })}`, cuts);
+      const body = new ReadableStream({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(piece);
+          controller.close();
+        },
+      });
+      expect(await verdictOf(new FakeAi(() => new Response(body)))).toMatchObject([
+        { verdict: "failed", failure: { failureClass: "overloaded" } },
+      ]);
+    },
+  );
+  test("R-PROV-7 generation parameters that nobody knows are named", async () => {
+    const asked = { ...request, generation: { topK: 5, presencePenalty: 1, topP: 0.5 } };
+    const events = await attempt(new FakeAi(() => new Response(workersAiChat({ deltas: ["Hi"] }).join(""))), asked)
+      .over;
+    expect(events.filter(({ type }) => type === "diagnostic")).toEqual([
+      { type: "diagnostic", code: "parameter_unsupported", parameter: "generation.topK" },
+      { type: "diagnostic", code: "parameter_unsupported", parameter: "generation.presencePenalty" },
+    ]);
+  });
   test("R-PROV-16 is asked for the model's raw stream, which is read like any other", async () => {
     const wire = workersAiChat({
       deltas: ["Hé", "llo"],
