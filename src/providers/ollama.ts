@@ -2,7 +2,8 @@
 import type { Target } from "../../schemas/config.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
-import { asArray, asCount, asName, asRecord, asText, parseJson, type JsonRecord } from "../wire/json.ts";
+import { asArray, asCount, asName, asRecord, asText, type JsonRecord } from "../wire/json.ts";
+import { parseBounded } from "../wire/json-bounded.ts";
 import { lineReader, type Line } from "../wire/line-reader.ts";
 import type { Stage } from "../wire/stage.ts";
 import {
@@ -60,7 +61,7 @@ export function ollamaReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   };
 
   const entry = (events: ProviderEvent[], text: string): "json" | "not json" => {
-    const parsed = parseJson(text);
+    const parsed = parseBounded(text);
     const object = asRecord(parsed?.value);
     if (object === undefined) return parsed === undefined ? "not json" : "json";
     const facts = errorFacts(object);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { ollama, ollamaReader } from "../../src/providers/ollama.ts";
-import { read, readWhole } from "../support/corpus/reading.ts";
+import { read, readPackets, readWhole } from "../support/corpus/reading.ts";
 import { jsonLine } from "../support/provider-bytes/framing.ts";
 import { ollamaChat, ollamaErrorLine, ollamaLine } from "../support/provider-bytes/ollama.ts";
 import { toBytes } from "../support/provider-bytes/splits.ts";
@@ -154,4 +154,11 @@ describe("R-PROV-3 errors", () => {
 test("R-PROV-5 counts that are missing or wrong are left out", () => {
   expect(reading(jsonLine({ done: true, prompt_eval_count: 5, eval_count: -1 })).usage).toEqual({ inputTokens: 5 });
   expect(reading(jsonLine({ done: true, prompt_eval_count: null })).usage).toBeUndefined();
+});
+
+test("R-PROV-3 R-PROV-21 a line of a flood of values is malformed, and is not made", () => {
+  const line = toBytes(`{"a":[${"{},".repeat(1_000_000)}{}]}\n`);
+  expect(readPackets("ollama", [line], 8_000_000)).toMatchObject([
+    { verdict: "failed", failure: { failureClass: "malformed" } },
+  ]);
 });

@@ -62,6 +62,21 @@ const streams: readonly CorpusStream[] = [
     complete,
     { text: "é✓🎉" },
   ),
+  stream(
+    "a message and its call, announced twice",
+    [
+      anthropicMessageStart(),
+      tool(0, "toolu_a", "weather"),
+      anthropicMessageStart(),
+      tool(0, "toolu_a", "weather"),
+      anthropicJson(0, '{"city":'),
+      anthropicJson(0, '"北京"}'),
+      anthropicBlockStop(0),
+      anthropicEnd("tool_use"),
+    ],
+    called,
+    { calls: [weather], usage },
+  ),
   stream("no event lines", anthropicMessages({ deltas: ["Hi"], eventLines: false }), complete, { text: "Hi", usage }),
   stream(
     "last event without a blank line",

@@ -46,6 +46,20 @@ const time: ExpectedCall = { toolCallId: "tooluse_b", toolName: "time", input: {
 
 const streams: readonly CorpusStream[] = [
   stream(
+    "a call announced twice, and one that is fed before it is announced",
+    [
+      bedrockStart(),
+      bedrockToolStart(1, "tooluse_a", "weather"),
+      bedrockToolStart(1, "tooluse_a", "weather"),
+      bedrockToolInput(1, '{"city":"北京"}'),
+      bedrockToolInput(2, "{}"),
+      bedrockToolStart(2, "tooluse_b", "time"),
+      bedrockStop("tool_use"),
+    ],
+    called,
+    { calls: [weather, time] },
+  ),
+  stream(
     "text",
     [
       bedrockStart(),

@@ -90,6 +90,18 @@ const streams: readonly CorpusStream[] = [
     { reasoning: "I will look.", calls: [weather, time], usage },
   ),
   stream(
+    "input before its call, which is announced twice",
+    [
+      cohereToolDelta(0, '{"ci'),
+      cohereToolStart(0, "weather_a", "weather"),
+      cohereToolStart(0, "weather_a", "weather"),
+      cohereToolDelta(0, 'ty":"北京"}'),
+      cohereEnd("TOOL_CALL"),
+    ],
+    called,
+    { calls: [weather], usage },
+  ),
+  stream(
     "interleaved tool calls, then COMPLETE",
     [
       cohereToolStart(0, "weather_a", "weather", '{"ci'),

@@ -44,6 +44,24 @@ const usage = { input_tokens: 9, output_tokens: 5, total_tokens: 14 };
 const counted = { inputTokens: 9, outputTokens: 5, totalTokens: 14 };
 
 const streams: readonly CorpusStream[] = [
+  stream(
+    "two parts, one of them stated, and a call that only the response lists",
+    [
+      responsesText("ab", 0, { content_index: 0 }),
+      responsesText("cd", 0, { content_index: 1 }),
+      responsesBare("output_text.done", { output_index: 0, content_index: 1, text: "cd" }),
+      responsesCall("done", 1, { ...named(weather), arguments: JSON.stringify(weather.input) }),
+      responsesEnd({
+        output: [weather, time].map((one) => ({
+          type: "function_call",
+          ...named(one),
+          arguments: JSON.stringify(one.input),
+        })),
+      }),
+    ],
+    called,
+    { text: "abcd", calls: [weather, time] },
+  ),
   stream("text", openAiResponses({ deltas: ["Hé", "llo, 世", "界 🎉"], usage }), complete, {
     text: "Héllo, 世界 🎉",
     usage: counted,
