@@ -1,5 +1,5 @@
 // How an answer ends that the provider says is over: what its word for that means, its tool calls, then the one verdict. Reads no wire.
-import type { Failure } from "../../schemas/failure.ts";
+import type { Failure, FailureClass } from "../../schemas/failure.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { classOfWord } from "./failure-words.ts";
@@ -25,16 +25,20 @@ const byWord = new Map(
 );
 
 /** What a word for an end that was none has in it. */
-const names =
-  /error|fail|abort|cancel|time_?d?_?out|overload|insufficient|unavailable|exhaust|interrupt|disconnect|crash/;
+const causes: readonly (readonly [FailureClass, RegExp])[] = [
+  ["rate_limited", /rate_?limit|throttl/],
+  ["overloaded", /overload|insufficient|unavailable|exhaust|capacity/],
+  ["upstream_5xx", /error|fail|abort|cancel|time_?d?_?out|interrupt|disconnect|crash/],
+];
+
+const causeOf = (word: string): FailureClass | undefined =>
+  classOfWord(word) ?? causes.find(([, part]) => part.test(word))?.[0];
 
 /** A provider's word for why the answer is over, by the provider's own table, else by that of all formats. */
 export function endingOf(own: Readonly<Record<string, StopReason>>, word: string): Ending {
   if (Object.hasOwn(own, word)) return own[word] ?? "unknown";
   const common = word.toLowerCase().replaceAll(/[-\s]/g, "_");
-  const failureClass = byWord.has(common)
-    ? undefined
-    : (classOfWord(common) ?? (names.test(common) ? "upstream_5xx" : undefined));
+  const failureClass = byWord.has(common) ? undefined : causeOf(common);
   if (failureClass === undefined) return byWord.get(common) ?? "unknown";
   return { failureClass, message: "The provider reported that generation failed." };
 }

@@ -80,11 +80,14 @@ function workersAiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Provider
     answered ||= own;
     const text = responseText(value["response"]);
     if (text === undefined) return malformed(events, "A part of the answer is nested too deeply.");
-    answer.add(events, { content: text, tool_calls: value["tool_calls"] });
+    const before = events.length;
     for (const item of asArray(value["choices"])) {
       const entry = asRecord(item);
       if (entry !== undefined && (asCount(entry["index"]) ?? 0) === 0 && !done) choice(events, entry);
     }
+    // What the choice has said may be mirrored.
+    const mirrored = events.slice(before).some(({ type }) => type === "text");
+    if (!done) answer.add(events, { content: mirrored ? "" : text, tool_calls: value["tool_calls"] });
     if (!done) reason(events, value["finish_reason"]);
     if (done) return;
     if (calls.excessive) malformed(events, "A tool call is larger than the limit.");

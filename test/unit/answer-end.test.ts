@@ -71,6 +71,8 @@ describe.each(wires)("R-PROV-18 $format", ({ format, text, end }) => {
     ["overloaded_error", "overloaded"],
     ["insufficient_system_resource", "overloaded"],
     ["rate_limit_exceeded", "rate_limited"],
+    ["rate_limit", "rate_limited"],
+    ["engine-overload", "overloaded"],
   ])("R-PROV-18 the word %s is the failure %s, after text and before", (word, failureClass) => {
     for (const shown of [[], [text]]) {
       expect(verdictOf(format, [...shown, ...end(word)])).toMatchObject([

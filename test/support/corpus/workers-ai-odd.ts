@@ -92,6 +92,16 @@ export const workersAiOddStreams: readonly CorpusStream[] = [
     called,
     { calls: [{ ...weather, toolCallId: "call_0" }] },
   ),
+  stream(
+    "OpenAI's chunks with the text as a response too",
+    [
+      sseEvent({ response: "Hi", choices: [{ delta: { content: "Hi" } }] }),
+      sseEvent({ response: "", choices: [{ delta: {}, finish_reason: "stop" }] }),
+      done,
+    ],
+    { verdict: "complete", stopReason: "stop" },
+    text,
+  ),
   stream("events as lists", [sseEvent([{ response: "H" }, { response: "i" }]), done], { verdict: "complete" }, text),
   stream("[DONE] glued to the last event", [hi.trimEnd(), "[DONE]\n\n"], { verdict: "complete" }, text),
 ];
