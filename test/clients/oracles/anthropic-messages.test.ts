@@ -53,6 +53,10 @@ compareWithOracle(anthropicMessagesFormat, ANTHROPIC_STREAM_TYPE, "/v1/messages"
       sdk: { end: "complete", usage: { inputTokens: 12, outputTokens: 1 } },
       because: "the SDK asks for message_stop only",
     },
+    "a message and its call, announced twice": {
+      sdk: { end: "error", stopReason: undefined, calls: [], usage: undefined },
+      because: "the SDK takes a second message_start for a fault, whatever its id",
+    },
     "an event that is not JSON": {
       sdk: { end: "complete", stopReason: "stop", usage: { inputTokens: 12, outputTokens: 7 } },
       because: "the SDK passes over events without an event: line, whatever they hold",

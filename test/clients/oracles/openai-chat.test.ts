@@ -3,6 +3,7 @@ import OpenAI from "openai";
 import { openAiChatFormat } from "../../support/corpus/openai-chat.ts";
 import { OPENAI_STREAM_TYPE, openAiDelta } from "../../support/provider-bytes/openai-chat.ts";
 import { parseJson } from "../../../src/wire/json.ts";
+import { openAiOddDisagreements } from "./openai-chat-odd.ts";
 import { compareWithOracle, countsOf, type OracleReading } from "./oracle.ts";
 
 const fault = { end: "error" } as const;
@@ -114,6 +115,15 @@ compareWithOracle(openAiChatFormat, OPENAI_STREAM_TYPE, "/chat/completions", {
       sdk: { ...fault, text: "", stopReason: undefined },
       because: "the SDK wants one JSON value in an event",
     },
+    "deepseek: content and reasoning_content are null in turn, usage with the finish": {
+      sdk: { usage: { inputTokens: 3, outputTokens: 2, totalTokens: 5 } },
+      because: "prompt_cache_hit_tokens is DeepSeek's own field",
+    },
+    "moonshot: usage inside the choice": {
+      sdk: { usage: undefined },
+      because: "usage inside a choice is none of the format's",
+    },
+    ...openAiOddDisagreements,
     "an old server: function_call": {
       sdk: { stopReason: "function_call", calls: [] },
       because: "the SDK keeps function_call apart from tool_calls",

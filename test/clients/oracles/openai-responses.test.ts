@@ -16,6 +16,10 @@ compareWithOracle(openAiResponsesFormat, RESPONSES_STREAM_TYPE, "/responses", {
       sdk: { calls: [{ id: "call_b", name: "time", input: { zone: "UTC" } }] },
       because: "who keeps items by their index loses one of two at the same place",
     },
+    "two parts, one of them stated, and a call that only the response lists": {
+      sdk: { calls: [{ id: "call_a", name: "weather", input: { city: "北京" } }] },
+      because: "the reading of the SDK's events keeps what was streamed; the finished response lists more",
+    },
     "text only in its done event": {
       sdk: { text: "" },
       because: "who appends deltas shows nothing where there are none",
