@@ -9,11 +9,18 @@ export type JsonArrayItem = { text: string } | { closed: true } | { tooLarge: tr
 
 /** `maxElement` is in UTF-16 units. */
 export function jsonArrayReader(maxElement: number): Stage<Uint8Array, JsonArrayItem> {
-  const decoder = new TextDecoder("utf-8");
+  // One byte order mark is passed over here: Node 24's decoder drops a second one when the first comes in pieces.
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const elements = jsonArrayScan(maxElement);
+  let begun = false;
+  const withoutMark = (text: string): string => {
+    if (begun || text === "") return text;
+    begun = true;
+    return text.startsWith("\uFEFF") ? text.slice(1) : text;
+  };
   return {
-    feed: (bytes) => elements.feed(decoder.decode(bytes, { stream: true })),
-    end: () => [...elements.feed(decoder.decode()), ...elements.end()],
+    feed: (bytes) => elements.feed(withoutMark(decoder.decode(bytes, { stream: true }))),
+    end: () => [...elements.feed(withoutMark(decoder.decode())), ...elements.end()],
   };
 }
 

@@ -168,7 +168,7 @@ test("R-OUT-4 usage is absent when no provider reported it", async () => {
   expect(outcome).not.toHaveProperty("usage");
 });
 
-test("R-OUT-4 error and cancelled outcomes have telemetry and provenance too", async () => {
+test("R-OUT-4 R-USAGE-1 error and cancelled outcomes have telemetry and provenance too", async () => {
   house.provider.on(MAIN, errorScript(400, {}, "{}"));
   const failed = v.parse(outcomeSchema, await objectOf(await post(`${runs}?wait=20`, startBody())));
   expect(failed).toMatchObject({ outcome: "error", partialText: "", telemetry: { providerUsed: "main" } });
@@ -180,6 +180,8 @@ test("R-OUT-4 error and cancelled outcomes have telemetry and provenance too", a
   for (const outcome of [failed, cancelled]) {
     expect(outcome.provenance?.attemptedProviderIds).toEqual(["main"]);
     expect(outcome).not.toHaveProperty("finishReason");
-    expect(outcome).not.toHaveProperty("usage");
   }
+  expect(failed).not.toHaveProperty("usage");
+  // Cut off in the middle of its answer, before the provider has counted.
+  expect(cancelled.usage).toMatchObject({ estimated: true, outputTokens: 1 });
 });

@@ -57,6 +57,17 @@ test("R-PROV-2 any split of the same bytes gives the same elements", () => {
   );
 });
 
+test("R-PROV-2 one byte order mark is passed over and a second is none, however they are cut", () => {
+  for (const [marks, items] of [
+    ["\uFEFF", [{ text: "1" }, { closed: true }]],
+    ["\uFEFF\uFEFF", [{ stray: true }]],
+  ] as const) {
+    const bytes = toBytes(`${marks}[1]`);
+    for (let cut = 0; cut < bytes.length; cut++) expect(itemsOf(splitBytes(bytes, [cut]))).toEqual(items);
+    expect(itemsOf(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(items);
+  }
+});
+
 test("R-PROV-2 every array is read back whole, whatever white space stands in it and however it is cut", () => {
   const gap = fc.constantFrom("", " ", "\n", "\r\n", "\t ");
   fc.assert(

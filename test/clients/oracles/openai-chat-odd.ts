@@ -44,7 +44,7 @@ export const openAiOddDisagreements: Readonly<Record<string, Disagreement>> = {
   },
   "a gateway: a narrower report of usage, later": {
     sdk: { usage: undefined },
-    because: "the SDK takes the usage of the chunk that finished last, whatever it lacks",
+    because: "the SDK makes nothing of these reports; ours keeps every count that was named once",
   },
   "a gateway: an error in the choice, with a finish_reason": {
     sdk: { end: "complete", stopReason: "error" },
