@@ -10,7 +10,7 @@ export type JsonArrayItem = { text: string } | { closed: true } | { tooLarge: tr
 /** `maxElement` is in UTF-16 units. */
 export function jsonArrayReader(maxElement: number): Stage<Uint8Array, JsonArrayItem> {
   // One byte order mark is passed over here: Node 24's decoder drops a second one when the first comes in pieces.
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   const elements = jsonArrayScan(maxElement);
   let begun = false;
   const withoutMark = (text: string): string => {
