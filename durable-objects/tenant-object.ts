@@ -58,10 +58,15 @@ export class TenantObject extends DurableObject<Env> {
     this.#setSaved(givenBack(this.#saved));
   }
 
-  /** Gives a run's slot back; does nothing when it holds none. */
+  /**
+   * Gives a run's slot back; does nothing when it holds none. On disk before it is answered: nobody gives it back again, and
+   * a slot that is forgotten to be free is a run too few until the total clock.
+   */
   release(runId: string, news: TargetNews[]): void {
     this.report(news);
-    if (this.#slots.has(runId)) this.#setSlot(runId, undefined);
+    if (!this.#slots.has(runId)) return;
+    this.#setSlot(runId, undefined);
+    this.#save();
   }
 
   /** How targets did. */

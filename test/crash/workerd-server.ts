@@ -1,10 +1,10 @@
 // The Worker in a bare workerd with storage on disk: it starts in a tenth of a second, so that a test can kill it often.
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
+import { freePort } from "../support/free-port.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const READY_MS = 20_000;
@@ -129,13 +129,4 @@ const config :Workerd.Config = (
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "holdfast")],
 );
 `;
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

@@ -5,6 +5,7 @@ import { outcomeSchema } from "../../schemas/outcome.ts";
 import { runStateSchema } from "../../schemas/run.ts";
 import { framesOf, post, startBody } from "../support/api.ts";
 import { errorScript } from "../support/provider-bytes/scripts.ts";
+import { follow } from "../support/run-reader.ts";
 import {
   answer,
   faultyFields,
@@ -173,8 +174,9 @@ test("R-OUT-4 R-USAGE-1 error and cancelled outcomes have telemetry and provenan
   const failed = v.parse(outcomeSchema, await objectOf(await post(`${runs}?wait=20`, startBody())));
   expect(failed).toMatchObject({ outcome: "error", partialText: "", telemetry: { providerUsed: "main" } });
   house.provider.on(MAIN, answer(["one", "two"], { gateBefore: { index: 2, name: "rest" } }));
-  const { runId } = await handleOf(await post(runs, startBody()));
-  await house.provider.reached("rest");
+  const reader = await follow(runs, { body: startBody() });
+  const { runId } = reader;
+  await reader.until(({ type }) => type === "content_delta");
   const cancelled = v.parse(outcomeSchema, await objectOf(await post(`${runs}/${runId}/cancel`, { reason: "enough" })));
   expect(cancelled).toMatchObject({ outcome: "cancelled", reason: "enough", telemetry: { providerUsed: "main" } });
   for (const outcome of [failed, cancelled]) {

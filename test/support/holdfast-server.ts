@@ -1,9 +1,9 @@
 // The whole product as a user runs it: `wrangler dev` in a process group of its own, that tests can stop, kill and start again on the same port and storage.
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { freePort } from "./free-port.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const READY_MS = 60_000;
@@ -88,13 +88,4 @@ export async function startHoldfast(options: HoldfastOptions = {}): Promise<Hold
       rmSync(storage, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
