@@ -11,6 +11,7 @@ import {
   MAIN,
   newName,
   openHouse,
+  handleOf,
   outcomeOf,
   problemOf,
   type House,
@@ -48,6 +49,12 @@ beforeEach(() => {
   house.provider.reset();
   house.provider.on(MAIN, answer(["never"]));
 });
+
+/** A body that is accepted; its run is over before the next test counts the provider's calls. */
+async function accepted(body: Record<string, unknown>, headers: Record<string, string> = {}): Promise<void> {
+  const { runId } = await handleOf(await post(runs, body, headers));
+  await outcomeOf(house.origin, runId);
+}
 
 interface Refused {
   status: number;
@@ -284,7 +291,7 @@ test("R-START-7 R-ERR-2 a prompt over maxPromptBytes is 413, counted in bytes", 
     (requestId) => startBody({ requestId, messages: [{ role: "user", content: long }] }),
     tooLarge("/messages"),
   );
-  expect((await post(runs, startBody({ prompt: "é".repeat(MAX_PROMPT / 2) }))).status).toBe(202);
+  await accepted(startBody({ prompt: "é".repeat(MAX_PROMPT / 2) }));
 });
 
 test("R-START-7 a body that is not application/json is 415: no foreign page can start a run", async () => {
@@ -327,7 +334,7 @@ test("R-START-7 a body that is not application/json is 415: no foreign page can 
   }
   expect(house.provider.calls()).toHaveLength(0);
   for (const type of ["application/json", "APPLICATION/JSON; charset=utf-8"]) {
-    expect((await post(runs, startBody(), { "content-type": type })).status).toBe(202);
+    await accepted(startBody(), { "content-type": type });
   }
 });
 
