@@ -75,7 +75,8 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   let viewers = 0;
   let totalTimer: Timer | undefined;
   let graceTimer: Timer | undefined;
-  const shared = frames(runId);
+  const chatId = row.plan.chat?.chatId;
+  const shared = frames({ runId, startedAt: row.startedAt, ...(chatId !== undefined && { chatId }) });
 
   const log = runLog(
     store,

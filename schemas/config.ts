@@ -60,6 +60,8 @@ export const targetSchema = v.strictObject({
   clocks: v.optional(targetClocksSchema),
   /** Further tries at this target after a failure that may pass by itself. */
   retries: v.optional(wholeNumber(0, 5)),
+  /** What the model reads and writes at most; 128000 when left out. */
+  contextTokens: v.optional(wholeNumber(1, 100_000_000)),
 });
 export type Target = v.InferOutput<typeof targetSchema>;
 
@@ -81,6 +83,10 @@ export const limitsSchema = objectOnly(
     maxActiveRuns: v.optional(wholeNumber(1, 100_000), 100),
     /** Milliseconds a run may spend waiting between its attempts. */
     retryBudgetMs: v.optional(wholeNumber(0, 3_600_000), 20_000),
+    /** Model calls of a run that calls tools itself, at most. */
+    maxSteps: v.optional(wholeNumber(1, 1000), 30),
+    /** UTF-8 bytes of one tool's output; what is longer is cut, with a mark. */
+    maxToolOutputBytes: v.optional(wholeNumber(64, 4 * 1024 * 1024), 65_536),
   }),
 );
 export type Limits = v.InferOutput<typeof limitsSchema>;
@@ -114,6 +120,88 @@ const routeSchema = v.union([
 ]);
 export type Route = v.InferOutput<typeof routeSchema>;
 
+const secretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]*$/));
+const httpUrl = v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^#@]*$/));
+const globs = v.array(v.pipe(v.string(), v.regex(/^(\*|\*?[^*]+|[^*]+\*)$/)));
+const toolMode = v.picklist(["read", "write", "delete"]);
+
+export const toolConfigSchema = v.strictObject({
+  name: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/)),
+  description: v.optional(v.string(), ""),
+  url: httpUrl,
+  /** JSON Schema of the input object. */
+  parameters: v.optional(v.record(v.string(), v.unknown()), { type: "object", properties: {} }),
+  domain: v.optional(v.pipe(v.string(), v.minLength(1)), "other"),
+  mode: v.optional(toolMode, "read"),
+  confirmation: v.optional(v.literal("required")),
+  /** A call whose run was cut off may be made again. */
+  idempotent: v.optional(v.boolean(), false),
+  timeoutMs: v.optional(wholeNumber(1, 600_000), 30_000),
+  /** Name of the secret that signs the tool's requests (Standard Webhooks). */
+  keyVar: v.optional(secretName),
+});
+export type ToolConfig = v.InferOutput<typeof toolConfigSchema>;
+
+export const mcpServerSchema = v.strictObject({
+  id,
+  /** Streamable HTTP. */
+  url: httpUrl,
+  /** Name of the secret that is sent as a bearer token. */
+  keyVar: v.optional(secretName),
+  /** Patterns over tool names: `*`, `x*`, `*x`, or the exact name. */
+  allow: v.optional(globs, ["*"]),
+});
+export type McpServerConfig = v.InferOutput<typeof mcpServerSchema>;
+
+export const policySchema = v.strictObject({
+  web: v.optional(v.boolean()),
+  code: v.optional(v.boolean()),
+  mcp: v.optional(
+    v.strictObject({
+      allow: v.optional(globs),
+      domains: v.optional(v.array(v.string())),
+      max_mode: v.optional(toolMode),
+    }),
+  ),
+  client: v.optional(v.strictObject({ allow: v.optional(globs) })),
+});
+/** What a named policy, or a grant in a token, allows. */
+export type Policy = v.InferOutput<typeof policySchema>;
+
+/** `"max,minutes"`; a max of 0: no limit. */
+const throttle = v.pipe(v.string(), v.regex(/^\d{1,6},[1-9]\d{0,4}$/));
+const origin = v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/?#]+)$/));
+
+export const svedaSchema = objectOnly(
+  v.strictObject({
+    embed: v.optional(v.boolean(), true),
+    /** Seconds. */
+    tokenTtl: v.optional(wholeNumber(1, 31_536_000), 3600),
+    origins: v.optional(v.array(origin), ["*"]),
+    /** Where a host page's MCP server may be; left out: anywhere public. */
+    mcpOrigins: v.optional(v.array(v.pipe(v.string(), v.regex(/^https?:\/\/[^/?#]+$/)))),
+    policies: v.optional(v.record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/)), policySchema), {}),
+    appearance: v.optional(v.record(v.string(), v.unknown()), {}),
+    welcomeMessage: v.optional(v.string(), ""),
+    systemPrompt: v.optional(v.string(), ""),
+    maxSteps: v.optional(wholeNumber(1, 1000), 30),
+    onDisconnect: v.optional(v.picklist(["continue", "cancel"]), "continue"),
+    limits: v.optional(
+      v.strictObject({
+        /** Turns of a visitor, turns from an address, tokens made by a tenant. */
+        stream: v.optional(throttle, "60,1"),
+        ip: v.optional(throttle, "0,1"),
+        token: v.optional(throttle, "30,1"),
+        /** Turns that run at the same time, of a tenant and of a visitor; 0: no limit. */
+        active: v.optional(wholeNumber(0, 100_000), 0),
+        activePerVisitor: v.optional(wholeNumber(0, 100_000), 10),
+      }),
+      {},
+    ),
+  }),
+);
+export type SvedaSettings = v.InferOutput<typeof svedaSchema>;
+
 export const configSchema = objectOnly(
   v.strictObject({
     $schema: v.optional(v.string()),
@@ -121,6 +209,9 @@ export const configSchema = objectOnly(
     routes: v.record(id, routeSchema),
     limits: v.optional(limitsSchema, {}),
     breaker: v.optional(breakerSchema, {}),
+    tools: v.optional(v.pipe(v.array(toolConfigSchema), v.maxLength(128)), []),
+    mcpServers: v.optional(v.pipe(v.array(mcpServerSchema), v.maxLength(16)), []),
+    sveda: v.optional(svedaSchema, {}),
     cors: v.optional(
       v.strictObject({
         /** Exact origins, or `*` for any. */

@@ -1,7 +1,7 @@
 // The canonical log: IndeRun StreamEvent 1.0 (contract a.2) and the additional types of this project. Shapes only.
 import * as v from "valibot";
 import { errorClassSchema, failureClassSchema } from "./failure.ts";
-import { outcomeSchema } from "./outcome.ts";
+import { outcomeSchema, stopReasonSchema } from "./outcome.ts";
 import { accountedUsageSchema } from "./usage.ts";
 
 const index = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -30,6 +30,46 @@ const toolCall = v.looseObject({
   execution: v.picklist(["server", "client"]),
   confirmation: v.optional(v.literal("required")),
 });
+const toolResult = v.looseObject({
+  toolCallId: v.string(),
+  toolName: v.string(),
+  /** Any JSON value. */
+  output: v.optional(v.unknown()),
+  /** The output as JSON text, instead of `output`, when it holds a secret-looking key; `renderDataJson` likewise. */
+  outputJson: v.optional(v.string()),
+  isError: v.optional(v.boolean()),
+  renderHint: v.optional(v.picklist(["confirm_dialog", "resource_links", "plain", "custom"])),
+  renderData: v.optional(v.record(v.string(), v.unknown())),
+  renderDataJson: v.optional(v.string()),
+  /** The call is of an earlier run, and this is what was decided about it. */
+  decision: v.optional(v.picklist(["approve", "deny"])),
+});
+const toolProgress = v.looseObject({
+  phase: v.optional(v.string()),
+  tasks: v.array(
+    v.looseObject({
+      id: v.string(),
+      label: v.string(),
+      status: v.picklist(["pending", "running", "completed", "failed"]),
+      detail: v.optional(v.string()),
+    }),
+  ),
+});
+const contextUsage = v.looseObject({
+  usedTokens: index,
+  maxTokens: index,
+  /** 0 to 100, one decimal. */
+  percent: v.pipe(v.number(), v.minValue(0), v.maxValue(100)),
+  /** The provider has not said what it used. */
+  estimated: v.optional(v.boolean()),
+});
+const step = v.looseObject({
+  step: index,
+  phase: v.picklist(["started", "finished"]),
+  /** `finished`: why the model stopped; left out when it did not say. */
+  finishReason: v.optional(stopReasonSchema),
+});
+const maxSteps = v.looseObject({ maxSteps: v.pipe(v.number(), v.integer(), v.minValue(1)), canContinue: v.boolean() });
 const toolCallDelta = v.looseObject({
   toolCallId: v.string(),
   toolName: v.optional(v.string()),
@@ -67,6 +107,12 @@ export const payloadSchemas = {
   usage: usageReport,
   tool_call: toolCall,
   tool_call_delta: toolCallDelta,
+  tool_result: toolResult,
+  tool_progress: toolProgress,
+  context_usage: contextUsage,
+  title: v.looseObject({ title: v.string() }),
+  step,
+  max_steps: maxSteps,
   terminal: outcomeSchema,
 };
 export type EventType = keyof typeof payloadSchemas;
@@ -108,6 +154,12 @@ export const streamEventSchema = v.variant("type", [
   event("usage"),
   event("tool_call"),
   event("tool_call_delta"),
+  event("tool_result"),
+  event("tool_progress"),
+  event("context_usage"),
+  event("title"),
+  event("step"),
+  event("max_steps"),
   event("terminal"),
 ]);
 
@@ -125,5 +177,11 @@ export const logEventSchema = v.variant("type", [
   numbered("usage"),
   numbered("tool_call"),
   numbered("tool_call_delta"),
+  numbered("tool_result"),
+  numbered("tool_progress"),
+  numbered("context_usage"),
+  numbered("title"),
+  numbered("step"),
+  numbered("max_steps"),
   numbered("terminal"),
 ]);

@@ -24,6 +24,8 @@ export const pendingToolSchema = v.object({
 export type PendingTool = v.InferOutput<typeof pendingToolSchema>;
 
 const common = {
+  /** Titles of the conversation in the order they were given; a later one replaces an earlier one. */
+  titles: v.optional(v.array(v.string())),
   schemaVersion: v.literal("1.0"),
   runId,
   usage: v.optional(accountedUsageSchema),

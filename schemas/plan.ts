@@ -3,6 +3,7 @@ import type { Locality } from "./attempt.ts";
 import type { AdapterId, BreakerSettings, HedgeSettings, Limits, Target } from "./config.ts";
 import type { FailureClass } from "./failure.ts";
 import type { StartRequest } from "./run.ts";
+import type { AgentPlan } from "./tool.ts";
 
 /** All clocks in milliseconds. */
 export interface AttemptClocks {
@@ -67,7 +68,15 @@ export interface Asks {
   json: boolean;
 }
 
+/** The chat that a run is a turn of: its visitor's object is told how the run ended before anybody else is. */
+export interface ChatRef {
+  visitor: string;
+  chatId: string;
+}
+
 export interface RunPolicies {
+  /** False for a run whose first reader cannot replace shown text: nothing is ever replaced but what a crash has voided. */
+  replaces: boolean;
   onDisconnect: "continue" | "cancel";
   onMidStreamFailure: "fail" | "retract" | "continue";
   durability: "standard" | "strict";
@@ -96,6 +105,11 @@ export interface RunPlan {
   limits: Limits;
   /** How the route was chosen, for telemetry. */
   decision: RouteDecision;
+  /** `undefined`: one step, whose tool calls are all the client's. */
+  agent: AgentPlan | undefined;
+  chat: ChatRef | undefined;
+  /** The run whose open calls this one settles: its object lets only one run do that. */
+  continues: string | undefined;
 }
 
 export interface RejectedProvider {

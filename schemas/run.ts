@@ -108,6 +108,8 @@ export const startRequestSchema = objectOnly(
     clocks: v.optional(clocksSchema),
     metadata: v.optional(record),
     tools: v.optional(v.pipe(v.array(toolSchema), v.maxLength(128))),
+    /** Which of the server's own tools the model may call: patterns over names, `*`, `x*`, `*x`, or the exact name. */
+    serverTools: v.optional(v.pipe(v.array(v.pipe(v.string(), v.regex(/^(\*|\*?[^*]+|[^*]+\*)$/))), v.maxLength(128))),
     toolChoice: v.optional(v.union([v.picklist(["auto", "none", "required"]), v.strictObject({ name: text })])),
     maxSteps: v.optional(positive),
     threadId: v.optional(text),

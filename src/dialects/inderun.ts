@@ -14,7 +14,9 @@ export const indeRunSse: Dialect = {
   contentType: "text/event-stream; charset=utf-8",
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
-  encoder(runId) {
+  replaces: true,
+  ending: undefined,
+  encoder({ runId }) {
     const json = streamEventJson(runId);
     return (entry) => sseFrame(entry.sequence, json(entry));
   },
@@ -26,7 +28,9 @@ export const indeRunNdjson: Dialect = {
   preamble: "",
   // JSON readers skip white space; without a line end it is no line of its own.
   heartbeat: " ",
-  encoder(runId) {
+  replaces: true,
+  ending: undefined,
+  encoder({ runId }) {
     const json = streamEventJson(runId);
     return (entry) => `${json(entry)}\n`;
   },

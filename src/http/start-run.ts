@@ -78,12 +78,16 @@ export async function planRun(
     hedge: hedgeOf(request, routes),
     limits,
     policies: {
+      replaces: true,
       onDisconnect: request.onDisconnect ?? "continue",
       onMidStreamFailure: request.onMidStreamFailure ?? "fail",
       durability: request.durability ?? "standard",
       telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
     },
     decision: plan.decision,
+    agent: undefined,
+    chat: undefined,
+    continues: undefined,
     ...(metadata !== undefined && { metadata }),
   });
 }

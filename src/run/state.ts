@@ -173,6 +173,12 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       grow(next, bytes);
       break;
     }
+    case "tool_result":
+    case "tool_progress":
+    case "context_usage":
+    case "title":
+    case "step":
+    case "max_steps":
     case "diagnostic":
       break;
   }

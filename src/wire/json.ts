@@ -1,6 +1,8 @@
 // Reading unknown JSON by hand, for hot paths where a schema per event would cost more than the event.
 
-export type JsonRecord = Record<string, unknown>;
+import type { JsonRecord } from "../../schemas/json.ts";
+
+export type { JsonRecord };
 
 export function asRecord(value: unknown): JsonRecord | undefined {
   return isRecord(value) ? value : undefined;

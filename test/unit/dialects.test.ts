@@ -45,13 +45,15 @@ const entries = fc.record({
   payload: fc.dictionary(hostile, fc.oneof(hostile, fc.jsonValue())).map((payload) => JSON.stringify(payload)),
 });
 
+const run = (runId: string) => ({ runId, startedAt: 0 });
+
 test("R-READ-1 an SSE frame is one id line and one data line", () => {
-  expect(sse.encoder("run_1")(entry)).toBe(`id: 7\ndata: ${json}\n\n`);
+  expect(sse.encoder(run("run_1"))(entry)).toBe(`id: 7\ndata: ${json}\n\n`);
   expect(sse.contentType).toBe("text/event-stream; charset=utf-8");
 });
 
 test("R-READ-4 an NDJSON frame is one line", () => {
-  expect(ndjson.encoder("run_1")(entry)).toBe(`${json}\n`);
+  expect(ndjson.encoder(run("run_1"))(entry)).toBe(`${json}\n`);
   expect(ndjson.contentType).toBe("application/x-ndjson");
 });
 
@@ -63,9 +65,10 @@ test("R-READ-8 the preamble is a retry line without a blank line; heartbeats rea
     " ",
   ]);
   const reader = sseReader(1000);
-  const wire = sse.preamble + sse.heartbeat + sse.encoder("r")(entry) + sse.heartbeat + sse.encoder("r")(entry);
+  const wire =
+    sse.preamble + sse.heartbeat + sse.encoder(run("r"))(entry) + sse.heartbeat + sse.encoder(run("r"))(entry);
   expect(reader.feed(toBytes(wire))).toHaveLength(2);
-  for (const line of (ndjson.heartbeat + ndjson.encoder("r")(entry)).trimEnd().split("\n")) {
+  for (const line of (ndjson.heartbeat + ndjson.encoder(run("r"))(entry)).trimEnd().split("\n")) {
     expect(JSON.parse(line)).toMatchObject({ sequence: 7 });
   }
 });
@@ -87,8 +90,8 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
           type,
           payload: JSON.parse(payload),
         });
-        expect(sse.encoder(runId)(logged)).toBe(`id: ${sequence}\ndata: ${text}\n\n`);
-        expect(ndjson.encoder(runId)(logged)).toBe(`${text}\n`);
+        expect(sse.encoder(run(runId))(logged)).toBe(`id: ${sequence}\ndata: ${text}\n\n`);
+        expect(ndjson.encoder(run(runId))(logged)).toBe(`${text}\n`);
       }),
       { numRuns: 1000 },
     );
@@ -98,7 +101,7 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
     fc.assert(
       fc.property(fc.array(entries, { maxLength: 8 }), (log) => {
         const reader = sseReader(10_000_000);
-        const wire = sse.preamble + log.map((logged) => sse.heartbeat + sse.encoder("run")(logged)).join("");
+        const wire = sse.preamble + log.map((logged) => sse.heartbeat + sse.encoder(run("run"))(logged)).join("");
         expect([...reader.feed(toBytes(wire)), ...reader.end()]).toEqual(
           log.map((logged) => ({ id: String(logged.sequence), data: streamEventJson("run")(logged) })),
         );
@@ -111,8 +114,8 @@ describe("R-READ-1 R-LOG-5 whatever an event holds", () => {
     fc.assert(
       fc.property(fc.array(entries, { maxLength: 8 }), fc.nat({ max: 8 }), (log, after) => {
         for (const dialect of [sse, ndjson]) {
-          const frames = log.map((logged) => dialect.encoder("run")(logged));
-          expect(log.slice(after).map((logged) => dialect.encoder("run")(logged))).toEqual(frames.slice(after));
+          const frames = log.map((logged) => dialect.encoder(run("run"))(logged));
+          expect(log.slice(after).map((logged) => dialect.encoder(run("run"))(logged))).toEqual(frames.slice(after));
         }
       }),
       { numRuns: 100 },

@@ -75,7 +75,7 @@ async function play(
     { durableTo: -1, reservedTo: strict ? -1 : 15 },
     { strict, flushMs: 300, reserveEvents: 16, sealed: false },
   );
-  const shared = frames("r");
+  const shared = frames({ runId: "r", startedAt: 0 });
   let sequence = 0;
   const append = (kind: "delta" | "snapshot" | "terminal", count = 1): void =>
     log.append(Array.from({ length: count }, () => eventAt(sequence++, kind)));

@@ -24,7 +24,16 @@ export function planOf(runId: string, fields: Partial<RunPlan> = {}): RunPlan {
     breaker,
     hedge: undefined,
     limits,
-    policies: { onDisconnect: "continue", onMidStreamFailure: "fail", durability: "standard", telemetry: false },
+    policies: {
+      replaces: true,
+      onDisconnect: "continue",
+      onMidStreamFailure: "fail",
+      durability: "standard",
+      telemetry: false,
+    },
+    agent: undefined,
+    chat: undefined,
+    continues: undefined,
     decision: {
       selectedProviderId: "demo-answer",
       fallbackProviderIds: [],

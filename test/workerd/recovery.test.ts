@@ -126,6 +126,7 @@ describe("recovery", () => {
         const diesAt = async (moment: number | string): Promise<boolean | undefined> => {
           const outcome = await live(moment, {
             policies: {
+              replaces: true,
               onDisconnect: "continue",
               onMidStreamFailure: policy,
               durability: "standard",

@@ -95,6 +95,7 @@ describe("run object", () => {
 
   it("R-READ-11 a restart does not make a run forget that its reader has left", async () => {
     const policies = {
+      replaces: true,
       onDisconnect: "cancel",
       onMidStreamFailure: "fail",
       durability: "standard",

@@ -1,0 +1,126 @@
+// What is said between the edge, a run and the object of a visitor, which keeps the visitor's chats. Plain values: they cross an RPC boundary.
+import type { JsonRecord } from "./json.ts";
+import type { StopReason } from "./outcome.ts";
+import type { Message } from "./run.ts";
+import type { CallRecord, CarriedCall } from "./tool.ts";
+import type { AccountedUsage } from "./usage.ts";
+
+/** A message as the visitor's page shows it. */
+export interface DisplayMessage {
+  id: string;
+  role: "user" | "assistant" | "system" | "tool";
+  content: string;
+  parts: JsonRecord[];
+  reasoning?: string;
+}
+
+/** One entry of the conversation as a model reads it, in the form in which histories are published. */
+export interface HistoryEntry {
+  role: "user" | "assistant" | "system" | "tool";
+  content: string;
+  reasoning?: string;
+  tool_calls?: {
+    id: string;
+    function: { name: string; arguments: string };
+    execution: "server" | "client";
+    confirmation?: "required";
+  }[];
+  tool_call_id?: string;
+}
+
+export interface ChatSummary {
+  id: string;
+  chatId: string;
+  title: string;
+  /** At most 160 characters of the first user text. */
+  preview: string;
+  tokensUsed: number;
+  version: number;
+  /** RFC 3339. */
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface ChatDetail extends ChatSummary {
+  messages: DisplayMessage[];
+  conversationHistory: HistoryEntry[];
+  /** The turn that runs now. */
+  activeRunId?: string;
+}
+
+/** `max` per window of so many minutes; a max of 0: no limit. */
+export interface Throttle {
+  max: number;
+  minutes: number;
+}
+
+/** A turn that a client asks for, read and validated. */
+export interface TurnRequest {
+  chatId: string;
+  /** The same for a repeat of the same turn. */
+  identity: string;
+  /** The identity is only that of the bytes: a repeat counts as one while the run is live, and no longer. */
+  liveOnly: boolean;
+  /** The incoming messages, for the page. Empty when only a prompt was sent. */
+  display: DisplayMessage[];
+  /** The conversation before the prompt; empty: that of the stored chat. Never a system message of our own. */
+  history: HistoryEntry[];
+  /** Empty for a turn that only goes on, such as one that brings tool results. */
+  prompt: string;
+  decisions: { toolCallId: string; decision: "approve" | "deny" }[];
+  stream: Throttle;
+  /** 0: no limit. */
+  activePerVisitor: number;
+  /** The request names no known model: refused after the throttle, before the chat is looked at. */
+  unknownModel: boolean;
+}
+
+export type TurnAnswer =
+  /** `repeat`: the run of this turn exists or is being started; it is read, not paid for again. */
+  | { begun: true; repeat: true; runId: string }
+  | {
+      begun: true;
+      repeat: false;
+      runId: string;
+      /** What a model reads, in order; the prompt is its end. */
+      messages: Message[];
+      carried: CarriedCall[];
+      callIds: string[];
+      title: { provisional: string; generate: boolean };
+      /** The visitor's host page has an MCP server. */
+      hostTools: boolean;
+    }
+  | { begun: false; refused: "too_many_attempts"; retryAfterMs: number }
+  | { begun: false; refused: "too_many_streams" | "unknown_model" | "confirmation_required" | "history_unavailable" };
+
+/** How a turn ended. Told by the run until the visitor's object has acknowledged it. */
+export interface TurnEnd {
+  runId: string;
+  chatId: string;
+  /** Unix epoch, milliseconds. */
+  at: number;
+  outcome: "completed" | "error" | "cancelled";
+  stopReason?: StopReason;
+  /** Of all steps. */
+  text: string;
+  reasoning: string;
+  /** In order, with their results; calls carried over from earlier turns first. */
+  carried: CallRecord[];
+  /** One per step. */
+  steps: { text: string; reasoning: string; calls: CallRecord[] }[];
+  titles: string[];
+  usage?: AccountedUsage;
+}
+
+/** `summarize`: the conversation has grown long: a model is to sum up this text, and the answer is to be handed in for `through`. */
+export interface TurnEndAnswer {
+  summarize?: { text: string; through: number };
+}
+
+/** Where a visitor's host page has its MCP server. */
+export interface HostServer {
+  url: string;
+  token?: string;
+  /** Unix epoch, milliseconds. */
+  expiresAt: number;
+}

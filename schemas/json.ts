@@ -1,0 +1,3 @@
+// JSON objects as they travel. Shapes only.
+
+export type JsonRecord = Record<string, unknown>;
