@@ -1,4 +1,5 @@
-// Every clause of PROTOCOL.md has a test whose title begins with its id, and no title names a clause that is not there. Reads text only.
+// Every clause of PROTOCOL.md and of the dialects' documents has a test whose title begins with its id, and no title names
+// a clause that is not there. Reads text only.
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
@@ -34,10 +35,15 @@ function testFiles(): string[] {
     .map((name) => path.join(root, "test", name));
 }
 
-const clauses = clausesOf(readFileSync(path.join(root, "PROTOCOL.md"), "utf8"));
+function documents(): string[] {
+  const dialects = readdirSync(path.join(root, "docs/dialects")).filter((name) => name.endsWith(".md"));
+  return ["PROTOCOL.md", ...dialects.map((name) => path.join("docs/dialects", name))];
+}
+
+const clauses = documents().flatMap((file) => clausesOf(readFileSync(path.join(root, file), "utf8")));
 const named = new Map(testFiles().map((file) => [path.relative(root, file), idsIn(readFileSync(file, "utf8"))]));
 
-test("every clause stands once in PROTOCOL.md", () => {
+test("every clause stands once, in one document", () => {
   expect(clauses.length).toBeGreaterThan(0);
   expect(clauses.filter((id, index) => clauses.indexOf(id) !== index)).toEqual([]);
 });
@@ -47,7 +53,7 @@ test("every clause has a test that names it", () => {
   expect(clauses.filter((id) => !proven.has(id))).toEqual([]);
 });
 
-test("no test names a clause that PROTOCOL.md does not have", () => {
+test("no test names a clause that no document has", () => {
   const unknown = [...named].flatMap(([file, ids]) =>
     ids.filter((id) => !clauses.includes(id)).map((id) => `${file}: ${id}`),
   );
