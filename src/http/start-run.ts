@@ -1,7 +1,8 @@
 // From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
 import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
-import type { Asks, RunPlan } from "../../schemas/plan.ts";
+import type { Asks, ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
 import type { StartRequest } from "../../schemas/run.ts";
+import type { AgentPlan } from "../../schemas/tool.ts";
 import { adapters } from "../providers/index.ts";
 import { canonicalJson } from "../run/canonical.ts";
 import { planRoute } from "../run/planner.ts";
@@ -11,7 +12,7 @@ import { utf8Length } from "../run/utf8.ts";
 import { toHex } from "../wire/hex.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 
-/** Bytes of a request as it is stored: one row of the platform holds 2 MB. */
+/** Bytes of a request as it is stored, with what its run may do: one row of the platform holds 2 MB. */
 const MAX_STORED_REQUEST = 1_900_000;
 
 const DEFAULT_ROUTE = "default";
@@ -29,16 +30,11 @@ export async function planRun(
   body: unknown,
   idempotencyKey: string | undefined,
   tenant: string,
-  { targets, routes, limits, breaker }: Config,
+  config: Config,
 ): Promise<Result<RunPlan>> {
   const checked = checkStartRequest(body);
   if (!checked.ok) return refused(issuesProblem(checked.issues));
-  // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
   const { request } = checked;
-  const { metadata, ...asked } = request;
-  const text = canonicalJson(request);
-  const tooLarge = sizeProblem(request, text, limits.maxPromptBytes);
-  if (tooLarge !== undefined) return refused(tooLarge);
   const field = unsupported.map((check) => check(request)).find((path) => path !== undefined);
   if (field !== undefined) {
     return refused({
@@ -46,7 +42,40 @@ export async function planRun(
       code: "capability_mismatch",
     });
   }
-  const runId = await nameOf(request, idempotencyKey, tenant);
+  return planRequest(request, {
+    tenant,
+    config,
+    runId: await nameOf(request, idempotencyKey, tenant),
+    requestHash: await sha256(canonicalJson(request)),
+    idempotencyKey,
+  });
+}
+
+/** What a run is planned with, beside its request. */
+export interface Planning {
+  tenant: string;
+  config: Config;
+  runId: string;
+  /** Hex SHA-256: the same for a repeat of the same request, and no other. */
+  requestHash: string;
+  idempotencyKey?: string | undefined;
+  agent?: AgentPlan | undefined;
+  chat?: ChatRef | undefined;
+  continues?: string | undefined;
+  /** False when the first reader cannot replace text that it has shown; true when left out. */
+  replaces?: boolean;
+  /** Where the request does not say. */
+  onDisconnect?: RunPolicies["onDisconnect"];
+}
+
+/** The plan of a valid request: its chain, clocks and policies. Errors name fields of the native body. */
+export function planRequest(request: StartRequest, planning: Planning): Result<RunPlan> {
+  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, continues } = planning;
+  const { targets, routes, limits, breaker } = config;
+  const tooLarge = sizeProblem(request, agent, limits.maxPromptBytes);
+  if (tooLarge !== undefined) return refused(tooLarge);
+  // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
+  const { metadata, ...asked } = request;
   const named = namedTargets(request, targets, routes);
   if (!named.ok) return named;
   const plan = planRoute({
@@ -69,37 +98,39 @@ export async function planRun(
     runId,
     tenant,
     request: asked,
-    requestHash: await sha256(text),
+    requestHash,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     chain: chain.map((target) => planTarget(target, adapters[target.adapter].continues(target), request.clocks)),
     totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
-    asks: asksOf(request),
+    asks: asksOf(request, agent),
     breaker,
     hedge: hedgeOf(request, routes),
     limits,
     policies: {
-      replaces: true,
-      onDisconnect: request.onDisconnect ?? "continue",
+      replaces: planning.replaces ?? true,
+      onDisconnect: request.onDisconnect ?? planning.onDisconnect ?? "continue",
       onMidStreamFailure: request.onMidStreamFailure ?? "fail",
       durability: request.durability ?? "standard",
       telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
     },
     decision: plan.decision,
-    agent: undefined,
-    chat: undefined,
-    continues: undefined,
+    agent,
+    chat,
+    continues,
     ...(metadata !== undefined && { metadata }),
   });
 }
 
-function sizeProblem(request: StartRequest, text: string, maxPromptBytes: number): Problem | undefined {
+function sizeProblem(request: StartRequest, agent: AgentPlan | undefined, maxPromptBytes: number): Problem | undefined {
   const refuse = (path: string, limit: number): Problem => ({
     ...fieldProblem(path, `is larger than ${limit} bytes`, "maxBytes"),
     code: "too_large",
   });
   if (promptBytes(request) > maxPromptBytes)
     return refuse(request.messages === undefined ? "/prompt" : "/messages", maxPromptBytes);
-  return utf8Length(text) > MAX_STORED_REQUEST ? refuse("", MAX_STORED_REQUEST) : undefined;
+  return utf8Length(JSON.stringify({ request, agent })) > MAX_STORED_REQUEST
+    ? refuse("", MAX_STORED_REQUEST)
+    : undefined;
 }
 
 /** `requestId`, else a name made from the key, else a random one. */
@@ -119,9 +150,10 @@ function hedgeOf(request: StartRequest, routes: Config["routes"]): HedgeSettings
   return route === undefined || Array.isArray(route) ? undefined : route.hedge;
 }
 
-function asksOf(request: StartRequest): Asks {
+function asksOf(request: StartRequest, agent: AgentPlan | undefined): Asks {
   const { output = "text" } = request.generation ?? {};
-  const tools = (request.tools ?? []).length > 0 && request.toolChoice !== "none";
+  const offered = [request.tools, agent?.tools, agent?.servers].some((list = []) => list.length > 0);
+  const tools = offered && request.toolChoice !== "none";
   return { promptBytes: promptBytes(request), tools, json: output !== "text" };
 }
 
