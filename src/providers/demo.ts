@@ -1,19 +1,23 @@
 // The embedded target: answers from inside the Worker with real OpenAI-format bytes, so that a fresh checkout streams without a key. Its model names a behaviour.
 import type { Target } from "../../schemas/config.ts";
+import { demoToolsAnswer, type DemoAnswer } from "./demo-tools.ts";
 import { openAiChat } from "./openai-chat.ts";
 import type { Adapter, AdapterRequest } from "./provider.ts";
 
-type Behaviour = { model: string; paceMs: number; end: "complete" | "cut" | "silent" };
+type Behaviour = { paceMs: number; end: "complete" | "cut" | "silent" };
 
 const behaviours: Record<string, Behaviour> = {
-  "demo-answer": { model: "demo-answer", paceMs: 40, end: "complete" },
-  "demo-slow": { model: "demo-slow", paceMs: 500, end: "complete" },
-  "demo-cut": { model: "demo-cut", paceMs: 40, end: "cut" },
-  "demo-silent": { model: "demo-silent", paceMs: 40, end: "silent" },
+  "demo-answer": { paceMs: 40, end: "complete" },
+  "demo-tools": { paceMs: 40, end: "complete" },
+  "demo-slow": { paceMs: 500, end: "complete" },
+  "demo-cut": { paceMs: 40, end: "cut" },
+  "demo-silent": { paceMs: 40, end: "silent" },
 };
 
 /** Answers 429 at once. */
 const BUSY = "demo-busy";
+/** Says what fits the request, and calls the tools that it is offered. */
+const TOOLS = "demo-tools";
 const DEFAULT = "demo-answer";
 
 /** Written to be read while it streams. */
@@ -37,21 +41,32 @@ export const demo: Adapter = {
   respond,
 };
 
-function respond(_request: AdapterRequest, target: Target, signal: AbortSignal): Response {
+function respond(request: AdapterRequest, target: Target, signal: AbortSignal): Response {
   const model = target.model ?? DEFAULT;
   if (model === BUSY) {
     const error = { message: "busy", type: "rate_limit_error", code: "rate_limit_exceeded" };
     return Response.json({ error }, { status: 429, headers: { "retry-after": "2" } });
   }
-  const behaviour = behaviours[model] ?? behaviours[DEFAULT];
-  const words = ANSWER.match(/\S+\s*/g) ?? [];
-  const body = behaviour === undefined ? null : stream(behaviour, words, signal);
+  const name = Object.hasOwn(behaviours, model) ? model : DEFAULT;
+  const behaviour = behaviours[name];
+  const answer: DemoAnswer = name === TOOLS ? demoToolsAnswer(request.body) : { reasoning: "", text: ANSWER };
+  const body = behaviour === undefined ? null : stream(name, behaviour, answer, signal);
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-function stream({ model, paceMs, end }: Behaviour, words: string[], signal: AbortSignal): ReadableStream<Uint8Array> {
+function stream(
+  model: string,
+  { paceMs, end }: Behaviour,
+  { reasoning, text, call }: DemoAnswer,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  const shown = end === "cut" ? words.slice(0, 12) : words;
+  const deltas: unknown[] = [
+    ...wordsOf(reasoning).map((word) => ({ reasoning_content: word })),
+    ...wordsOf(text).map((word) => ({ content: word })),
+    ...(call === undefined ? [] : callDeltas(call)),
+  ];
+  const shown = end === "cut" ? deltas.slice(0, 12) : deltas;
   const chunk = (delta: unknown, finishReason: string | null = null, usage?: unknown): Uint8Array =>
     encoder.encode(
       `data: ${JSON.stringify({
@@ -73,20 +88,31 @@ function stream({ model, paceMs, end }: Behaviour, words: string[], signal: Abor
       await (end === "silent" ? aborted(signal) : pause(paceMs, signal));
       // As an aborted fetch does: whoever reads is told, and does not wait for ever.
       if (signal.aborted) return controller.error(signal.reason);
-      const word = shown[position++];
-      if (word !== undefined) {
-        controller.enqueue(chunk({ content: word }));
+      const delta = shown[position++];
+      if (delta !== undefined) {
+        controller.enqueue(chunk(delta));
         return;
       }
       if (end === "complete") {
         const tokens = { prompt_tokens: 12, completion_tokens: shown.length, total_tokens: 12 + shown.length };
-        controller.enqueue(chunk({}, "stop"));
+        controller.enqueue(chunk({}, call === undefined ? "stop" : "tool_calls"));
         controller.enqueue(chunk({}, null, tokens));
         controller.enqueue(encoder.encode("data: [DONE]\n\n"));
       }
       controller.close();
     },
   });
+}
+
+const wordsOf = (text: string): readonly string[] => text.match(/\S+\s*/g) ?? [];
+
+/** As providers send a call: its name first, then its input in pieces. */
+function callDeltas({ id, name, input }: NonNullable<DemoAnswer["call"]>): unknown[] {
+  const pieces = JSON.stringify(input).match(/[^]{1,12}/g) ?? [];
+  return [
+    { tool_calls: [{ index: 0, id, type: "function", function: { name, arguments: "" } }] },
+    ...pieces.map((piece) => ({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+  ];
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -2,17 +2,19 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Target } from "../../schemas/config.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
+import type { Message, StartRequest } from "../../schemas/run.ts";
 import { demo, isDemoModel } from "../../src/providers/demo.ts";
-import { sumUp } from "../support/corpus/reading.ts";
+import { sumUp, type Reading } from "../support/corpus/reading.ts";
 
 const targetOf = (model?: string): Target => ({ id: "demo", adapter: "demo", ...(model !== undefined && { model }) });
 
 async function respond(
   model: string | undefined,
   signal: AbortSignal = new AbortController().signal,
+  fields: Partial<StartRequest> = { prompt: "Hi" },
 ): Promise<Response> {
   const target = targetOf(model);
-  const built = demo.request({ schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" }, target, undefined);
+  const built = demo.request({ schemaVersion: "1.0", task: { kind: "text_to_text" }, ...fields }, target, undefined);
   const response = await demo.respond?.(built, target, signal, {});
   if (!(response instanceof Response)) throw new Error("the demo target does not answer");
   return response;
@@ -125,8 +127,118 @@ describe("R-CONF-2 the demo target", () => {
   });
 });
 
+describe("R-CONF-2 demo-tools", () => {
+  const tool = (
+    name: string,
+    properties: Record<string, unknown> = {},
+    required: string[] = Object.keys(properties),
+  ) => ({
+    name,
+    description: `Does ${name}.`,
+    parameters: { type: "object", properties, required },
+  });
+  const say = async (fields: Partial<StartRequest>): Promise<Reading> => {
+    const body = readBody(await respond("demo-tools", undefined, fields));
+    await vi.runAllTimersAsync();
+    return sumUp(await body);
+  };
+  const asked = (content: string): Message[] => [{ role: "user", content }];
+
+  test("thinks, says so, and calls the first tool with what its schema asks for", async () => {
+    const reading = await say({
+      messages: asked("Hi"),
+      tools: [
+        tool("take_note", {
+          text: { type: "string" },
+          count: { type: "integer" },
+          from: { type: "number", minimum: 2.5 },
+          urgent: { type: "boolean" },
+          size: { enum: ["small", "large"] },
+          kind: { const: "note" },
+          place: { type: ["string", "null"], default: "here" },
+          tags: { type: "array", items: { type: "string" } },
+          nothing: { type: "null" },
+          inner: { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, required: ["a"] },
+          anything: {},
+        }),
+        tool("other"),
+      ],
+    });
+    expect(reading.reasoning).toMatch(/take_note/);
+    expect(reading.text).toBe("I will call take_note for you.");
+    expect(reading.calls).toEqual([
+      {
+        toolCallId: "call_demo_1",
+        toolName: "take_note",
+        input: {
+          text: "demo",
+          count: 1,
+          from: 2.5,
+          urgent: true,
+          size: "small",
+          kind: "note",
+          place: "here",
+          tags: [],
+          nothing: null,
+          inner: { a: "demo" },
+          anything: "demo",
+        },
+      },
+    ]);
+    expect(reading.verdicts).toEqual([{ type: "verdict", verdict: "complete", stopReason: "tool_calls" }]);
+  });
+
+  test("calls the tool, and takes the word, that the text names; leaves out what is not required", async () => {
+    const color = { color: { enum: ["teal", "amber"] }, note: { type: "string" } };
+    const reading = await say({
+      prompt: "Change the accent to Amber.",
+      tools: [tool("get_local_time"), tool("change_accent_color", color, ["color"])],
+    });
+    expect(reading.calls).toMatchObject([{ toolName: "change_accent_color", input: { color: "amber" } }]);
+  });
+
+  test("tells of the result that came last, and calls nothing more", async () => {
+    const called = (toolCallId: string) => ({ toolCallId, toolName: "look_up", input: {} });
+    const reading = await say({
+      messages: [
+        ...asked("Look it up."),
+        { role: "assistant", toolCalls: [called("call_demo_1")] },
+        { role: "tool", toolCallId: "call_demo_1", output: { found: "a lamp" } },
+      ],
+      tools: [tool("look_up")],
+    });
+    expect(reading.text).toContain('{"found":"a lamp"}');
+    expect(reading.calls).toEqual([]);
+    expect(reading.verdicts).toMatchObject([{ stopReason: "stop" }]);
+  });
+
+  test("gives each call of a conversation another id, and shortens a long result", async () => {
+    const called = { toolCallId: "call_demo_1", toolName: "look_up", input: {} };
+    const so_far: Message[] = [
+      ...asked("Look it up."),
+      { role: "assistant", toolCalls: [called] },
+      { role: "tool", toolCallId: "call_demo_1", output: "x".repeat(1000) },
+    ];
+    const tools = [tool("look_up")];
+    expect((await say({ messages: so_far, tools })).text.length).toBeLessThan(300);
+    expect((await say({ messages: [...so_far, ...asked("Again.")], tools })).calls).toMatchObject([
+      { toolCallId: "call_demo_2" },
+    ]);
+  });
+
+  test.each<[string, Partial<StartRequest>, string | undefined]>([
+    ["none is offered", {}, undefined],
+    ["none may be called", { tools: [tool("first")], toolChoice: "none" }, undefined],
+    ["one is demanded", { tools: [tool("first"), tool("second")], toolChoice: { name: "second" } }, "second"],
+  ])("where %s", async (_case, fields, called) => {
+    const reading = await say({ prompt: "Hi", ...fields });
+    expect(reading.text).not.toBe("");
+    expect(reading.calls.map(({ toolName }) => toolName)).toEqual(called === undefined ? [] : [called]);
+  });
+});
+
 test("R-CONF-2 the models it knows", () => {
-  const known = ["demo-answer", "demo-slow", "demo-cut", "demo-silent", "demo-busy"];
+  const known = ["demo-answer", "demo-slow", "demo-cut", "demo-silent", "demo-busy", "demo-tools"];
   expect(known.map(isDemoModel)).toEqual(known.map(() => true));
   expect(["", "demo", "toString", "__proto__"].map(isDemoModel)).toEqual([false, false, false, false]);
 });
