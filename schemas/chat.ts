@@ -14,6 +14,9 @@ export interface DisplayMessage {
   reasoning?: string;
 }
 
+/** A picture in a user's message, for the models that see: at an address, or as base64 with its type. */
+export type ChatImage = { url: string } | { data: string; mediaType: string };
+
 /** One entry of the conversation as a model reads it, in the form in which histories are published. */
 export interface HistoryEntry {
   role: "user" | "assistant" | "system" | "tool";
@@ -26,6 +29,8 @@ export interface HistoryEntry {
     confirmation?: "required";
   }[];
   tool_call_id?: string;
+  /** Only of a user's message; its content may then be empty. */
+  images?: ChatImage[];
 }
 
 export interface ChatSummary {
@@ -67,6 +72,8 @@ export interface TurnRequest {
   history: HistoryEntry[];
   /** Empty for a turn that only goes on, such as one that brings tool results. */
   prompt: string;
+  /** Of the message that the prompt is; with them an empty prompt is a message too. */
+  images?: ChatImage[];
   decisions: { toolCallId: string; decision: "approve" | "deny" }[];
   stream: Throttle;
   /** 0: no limit. */
