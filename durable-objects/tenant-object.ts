@@ -1,9 +1,18 @@
-// What a tenant's runs share: the slots of active runs, what they learned of their targets, and in open mode the key that signs tickets. Knows no run's content.
+// What a tenant's runs share: the slots of active runs, what they learned of their targets, how often the tenant's doors were used, what visitors reported, and in open mode the key that signs tickets. Knows no run's content.
 import { DurableObject } from "cloudflare:workers";
+import type { Throttle, TurnEntry, TurnEntryRequest } from "../schemas/chat.ts";
+import type { ContentReport } from "../schemas/dialects/sveda-embed.ts";
 import type { Admission, Admitted, TargetNews } from "../schemas/plan.ts";
 import { benchedOf, healthyFirst, judge, type Bench } from "../src/run/breaker.ts";
 import { FIRST_SAVED, givenBack, hedgeDelay, remembering, savedUp, spent, type Latencies } from "../src/run/hedging.ts";
 import { toHex } from "../src/wire/hex.ts";
+import { reportStore } from "./report-store.ts";
+import { throttleStore } from "./throttle-store.ts";
+
+/** The names of runs that are turns of a visitor begin with it. */
+const TURN_PREFIX = "sv_";
+/** How long a turn that was let in may take to become a run. */
+const ENTERING_MS = 45_000;
 
 interface Unsaved {
   slots: Map<string, number | undefined>;
@@ -21,6 +30,10 @@ export class TenantObject extends DurableObject<Env> {
   #saved = FIRST_SAVED;
   /** Only remembered: a new object learns it again. */
   #latencies = new Map<string, Latencies>();
+  /** Turns that were let in and have no slot yet: until when they count. Only remembered. */
+  #entering = new Map<string, number>();
+  #throttle = throttleStore(this.ctx.storage);
+  #reports = reportStore(this.ctx.storage);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -37,6 +50,7 @@ export class TenantObject extends DurableObject<Env> {
     if (!this.#slots.has(runId) && this.#slots.size >= maxActiveRuns) this.#dropPassed(now);
     if (!this.#slots.has(runId) && this.#slots.size >= maxActiveRuns) return { admitted: false };
     this.#setSlot(runId, until);
+    this.#entering.delete(runId);
     const { benched, probes } = benchedOf(this.#benches, chain, breaker, startedAt, now);
     this.#setBenches(probes);
     const [first] = healthyFirst(chain, benched);
@@ -64,6 +78,7 @@ export class TenantObject extends DurableObject<Env> {
    */
   release(runId: string, news: TargetNews[]): void {
     this.report(news);
+    this.#entering.delete(runId);
     if (!this.#slots.has(runId)) return;
     this.#setSlot(runId, undefined);
     this.#save();
@@ -79,6 +94,38 @@ export class TenantObject extends DurableObject<Env> {
       }
       this.#setBenches(judge(this.#benches, entry, Date.now()));
     }
+  }
+
+  /**
+   * Lets a turn in, or says why not: attempts from its address are counted first, then the turns that run now. One that is let
+   * in counts at once, and as long as its run; a repeat for the same run takes no second place.
+   */
+  enterTurn({ runId, address, throttle, active }: TurnEntryRequest): TurnEntry {
+    const now = Date.now();
+    const retryAfterMs = address === undefined ? undefined : this.#throttle.take(`ip/${address}`, throttle, now);
+    if (retryAfterMs !== undefined) return { entered: false, refused: "too_many_attempts", retryAfterMs };
+    if (active === 0) return { entered: true };
+    for (const [name, until] of this.#entering) if (until < now) this.#entering.delete(name);
+    const live = [...this.#slots].filter(([name, until]) => name.startsWith(TURN_PREFIX) && until >= now);
+    const turns = new Set([...live.map(([name]) => name), ...this.#entering.keys()]);
+    if (!turns.has(runId) && turns.size >= active) return { entered: false, refused: "too_many_streams" };
+    if (!this.#slots.has(runId)) this.#entering.set(runId, now + ENTERING_MS);
+    return { entered: true };
+  }
+
+  /** Counts an embed token that is asked for; milliseconds until the next may be when there were too many. */
+  countToken(throttle: Throttle): number | undefined {
+    return this.#throttle.take("token", throttle, Date.now());
+  }
+
+  /** Keeps what a visitor reported; the oldest of many reports go. */
+  keepReport(report: ContentReport): void {
+    this.#reports.keep(report);
+  }
+
+  /** What visitors reported, newest first. */
+  reports(): ContentReport[] {
+    return this.#reports.list();
   }
 
   /** A random key for tickets, 64 hex digits, made once and kept. Open mode only; elsewhere TICKET_SECRET is required. */

@@ -59,6 +59,22 @@ export interface Throttle {
   minutes: number;
 }
 
+/** What a tenant is asked before a new turn begins. */
+export interface TurnEntryRequest {
+  runId: string;
+  /** Where the client is, as far as that is known. */
+  address: string | undefined;
+  /** Of turns from one address. */
+  throttle: Throttle;
+  /** Turns of the tenant that may run at the same time; 0: no limit. */
+  active: number;
+}
+
+export type TurnEntry =
+  | { entered: true }
+  | { entered: false; refused: "too_many_attempts"; retryAfterMs: number }
+  | { entered: false; refused: "too_many_streams" };
+
 /** A turn that a client asks for, read and validated. */
 export interface TurnRequest {
   chatId: string;

@@ -153,18 +153,22 @@ export const mcpServerSchema = v.strictObject({
 });
 export type McpServerConfig = v.InferOutput<typeof mcpServerSchema>;
 
-export const policySchema = v.strictObject({
-  web: v.optional(v.boolean()),
-  code: v.optional(v.boolean()),
-  mcp: v.optional(
-    v.strictObject({
-      allow: v.optional(globs),
-      domains: v.optional(v.array(v.string())),
-      max_mode: v.optional(toolMode),
-    }),
-  ),
-  client: v.optional(v.strictObject({ allow: v.optional(globs) })),
-});
+export const policySchema = objectOnly(
+  v.strictObject({
+    web: v.optional(v.boolean()),
+    code: v.optional(v.boolean()),
+    mcp: v.optional(
+      objectOnly(
+        v.strictObject({
+          allow: v.optional(globs),
+          domains: v.optional(v.array(v.string())),
+          max_mode: v.optional(toolMode),
+        }),
+      ),
+    ),
+    client: v.optional(objectOnly(v.strictObject({ allow: v.optional(globs) }))),
+  }),
+);
 /** What a named policy, or a grant in a token, allows. */
 export type Policy = v.InferOutput<typeof policySchema>;
 

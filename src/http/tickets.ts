@@ -1,6 +1,7 @@
 // Tickets: signed, scoped, expiring credentials that may stand in a URL. HMAC-SHA256 over a short JSON claim.
 import * as v from "valibot";
 import type { TicketScope } from "../../schemas/run.ts";
+import { fromBase64Url, toBase64Url } from "../wire/base64-url.ts";
 import { parseJson } from "../wire/json.ts";
 import { found, refused, type Problem, type Result } from "./problem.ts";
 
@@ -61,19 +62,4 @@ const notValid = (why = "is not valid"): Problem => ({ code: "unauthorized", mes
 function importKey(secret: string, usage: "sign" | "verify"): Promise<CryptoKey> {
   const bytes = new TextEncoder().encode(`holdfast ticket ${secret}`);
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, [usage]);
-}
-
-function toBase64Url(bytes: Uint8Array): string {
-  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-  return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-function fromBase64Url(text: string): Uint8Array | undefined {
-  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
-  try {
-    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
 }

@@ -17,7 +17,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/dialects/", may: [...adapters, "src/dialects/"] },
   {
     folder: "src/http/",
-    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "holdfast.config.json"],
+    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "html-to-text", "holdfast.config.json"],
   },
   { folder: "durable-objects/", may: [...shell, "durable-objects/", "cloudflare:"] },
   { folder: "src/client/", may: ["src/wire/", "src/client/"], mayType: ["schemas/"] },
@@ -40,13 +40,13 @@ const bans = [
     what: "SQL",
     pattern: /\bsql\.exec\b|\.exec(<[^(]*>)?\(\s*["'`]/,
     within: /^/,
-    home: /^durable-objects\/(run-log[\w-]*|tenant-object|migrations([/-].*)?)\.ts$/,
+    home: /^durable-objects\/(run-log[\w-]*|tenant-object|throttle-store|report-store|migrations([/-].*)?)\.ts$/,
   },
   {
     what: "a status code other than 200, 201, 202 and 204",
     pattern: /\bstatus:\s*(?!20[0124]\b)\d{3}\b/,
     within: /^(src\/http|durable-objects)\/|^src\/worker\.ts$/,
-    home: /^src\/http\/problem\.ts$/,
+    home: /^src\/http\/(problem|dialects\/[a-z]+\/problem)\.ts$/,
   },
 ];
 
