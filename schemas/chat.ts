@@ -27,6 +27,8 @@ export interface HistoryEntry {
     function: { name: string; arguments: string };
     execution: "server" | "client";
     confirmation?: "required";
+    /** For the provider that made the call; no page is shown it. */
+    echo?: JsonRecord;
   }[];
   tool_call_id?: string;
   /** Only of a user's message; its content may then be empty. */

@@ -29,6 +29,10 @@ const toolCall = v.looseObject({
   inputJson: v.optional(v.string()),
   execution: v.picklist(["server", "client"]),
   confirmation: v.optional(v.literal("required")),
+  /** What the provider wants back with the call in the next request. */
+  echo: v.optional(v.record(v.string(), v.unknown())),
+  /** The echo as JSON text, instead of `echo`, when it holds a secret-looking key. */
+  echoJson: v.optional(v.string()),
 });
 const toolResult = v.looseObject({
   toolCallId: v.string(),

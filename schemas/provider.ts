@@ -1,5 +1,6 @@
 // What an adapter reports while it reads one provider's stream: events, then exactly one verdict.
 import type { Failure } from "./failure.ts";
+import type { JsonRecord } from "./json.ts";
 import type { StopReason } from "./outcome.ts";
 import type { Usage } from "./usage.ts";
 
@@ -9,7 +10,14 @@ export type ProviderOutput =
   | { type: "snapshot"; text: string }
   | { type: "reasoning"; text: string }
   | { type: "tool_call_delta"; toolCallId: string; toolName?: string; inputText: string }
-  | { type: "tool_call"; toolCallId: string; toolName: string; input: Record<string, unknown> };
+  | {
+      type: "tool_call";
+      toolCallId: string;
+      toolName: string;
+      input: Record<string, unknown>;
+      /** What the provider wants back with the call in the next request. Only the adapter that made it reads it. */
+      echo?: JsonRecord;
+    };
 
 /** Facts about the attempt that show nothing. */
 export type ProviderNote =

@@ -20,7 +20,13 @@ const imagePart = v.looseObject({
   mediaType: v.optional(v.pipe(v.string(), v.regex(/^image\/[a-z0-9.+-]+$/))),
 });
 const content = v.union([text, v.pipe(v.array(v.variant("type", [textPart, imagePart])), v.minLength(1))]);
-const toolCall = v.looseObject({ toolCallId: text, toolName: text, input: record });
+const toolCall = v.looseObject({
+  toolCallId: text,
+  toolName: text,
+  input: record,
+  /** As the `tool_call` event had it. Only the adapter that made it reads it. */
+  echo: v.optional(record),
+});
 
 const systemMessage = v.looseObject({ role: v.literal("system"), content });
 const userMessage = v.looseObject({ role: v.literal("user"), content });

@@ -58,6 +58,8 @@ export interface CallRecord {
   input: JsonRecord;
   execution: "server" | "client";
   confirmation?: "required";
+  /** What the provider wants back with the call in the next request. Only the adapter that made it reads it. */
+  echo?: JsonRecord;
   result?: ToolResult;
 }
 

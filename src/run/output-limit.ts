@@ -1,6 +1,8 @@
 // How much of a provider's output a run may still log: `maxOutputBytes` over text, reasoning and tool input. Decides nothing about the run's end.
 import type { Draft } from "../../schemas/event.ts";
+import type { JsonRecord } from "../../schemas/json.ts";
 import type { ProviderOutput } from "../../schemas/provider.ts";
+import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { hasSecretKey } from "./secret-keys.ts";
 import type { RunState } from "./state.ts";
 import { utf8Length, utf8Prefix } from "./utf8.ts";
@@ -38,18 +40,25 @@ export function fitOutput(state: RunState, event: ProviderOutput): FittedOutput 
       return { draft: { type: "tool_call_delta", payload }, whole: true };
     }
     case "tool_call": {
-      const { toolCallId, toolName, input } = event;
+      const { toolCallId, toolName, input, echo } = event;
       const inputJson = JSON.stringify(input);
       const shown = state.openInputs.find((open) => open.toolCallId === toolCallId)?.bytes ?? 0;
       if (utf8Length(inputJson) - shown > room) return nothing;
       const material = hasSecretKey(input) ? { inputJson } : { input };
-      return {
-        draft: { type: "tool_call", payload: { toolCallId, toolName, ...material, execution: "client" } },
-        whole: true,
-      };
+      const payload = { toolCallId, toolName, ...material, execution: "client" as const, ...echoed(echo) };
+      return { draft: { type: "tool_call", payload }, whole: true };
     }
   }
 }
+
+/** The model's user is not shown it, so it counts for no limit: the adapter bounds it. One that no request could hold is left out. */
+function echoed(echo: JsonRecord | undefined): { echo?: JsonRecord; echoJson?: string } {
+  if (echo === undefined || depthOf(echo, MAX_ECHO_DEPTH) > MAX_ECHO_DEPTH) return {};
+  return hasSecretKey(echo) ? { echoJson: JSON.stringify(echo) } : { echo };
+}
+
+/** It stands in `messages[].toolCalls[].echo` of a request. */
+const MAX_ECHO_DEPTH = MAX_JSON_DEPTH - 5;
 
 function prefixWithin(text: string, limit: number): string {
   // No UTF-16 unit takes more than three bytes: most text needs no count.

@@ -44,7 +44,7 @@ export function promptBytes(request: StartRequest): number {
 function isUserMaterial(path: string): boolean {
   return (
     /^\/tools\/\d+\/parameters$/.test(path) ||
-    /^\/messages\/\d+\/(output|toolCalls\/\d+\/input)$/.test(path) ||
+    /^\/messages\/\d+\/(output|toolCalls\/\d+\/(input|echo))$/.test(path) ||
     /^\/toolResults\/\d+\/output$/.test(path)
   );
 }

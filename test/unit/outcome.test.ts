@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { failureClassSchema } from "../../schemas/failure.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
-import type { ProviderEvent } from "../../schemas/provider.ts";
+import type { ProviderEvent, ProviderOutput } from "../../schemas/provider.ts";
 import { failurePolicies } from "../../src/run/fallback.ts";
 import { totalUsage } from "../../src/run/outcome.ts";
 import {
@@ -29,7 +29,7 @@ const usage = (inputTokens: number, outputTokens: number): ProviderEvent => ({
   type: "usage",
   usage: { inputTokens, outputTokens },
 });
-const call = (toolCallId: string, input: Record<string, unknown> = {}): ProviderEvent => ({
+const call = (toolCallId: string, input: Record<string, unknown> = {}): ProviderOutput & { type: "tool_call" } => ({
   type: "tool_call",
   toolCallId,
   toolName: "weather",
@@ -563,6 +563,22 @@ describe("tool input", () => {
     expect(typeof carried === "string" ? JSON.parse(carried) : carried).toEqual(input);
     expect(event?.payload).not.toHaveProperty(field === "input" ? "inputJson" : "input");
   });
+
+  test.each([
+    [{ thoughtSignature: "c2ln" }, { echo: { thoughtSignature: "c2ln" } }],
+    [{ deep: [{ nextToken: "page 2" }] }, { echoJson: '{"deep":[{"nextToken":"page 2"}]}' }],
+    [JSON.parse(`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`), {}],
+  ])(
+    "R-PROV-25 R-LOG-6 what the provider wants back travels with the call, and counts for no limit",
+    (echo, carried) => {
+      const of = charter(["p1"], { maxOutputBytes: 2 });
+      const run = drive(of, [begin, says("p1", { ...call("c"), echo }, stopped("tool_calls"))]);
+      const event = run.events.find(({ type }) => type === "tool_call");
+      const whole = { toolCallId: "c", toolName: "weather", input: {}, execution: "client", ...carried };
+      expect(event?.payload).toEqual(whole);
+      expect(run.outcome).toMatchObject({ stopReason: "tool_calls", pending: [{ toolCallId: "c" }] });
+    },
+  );
 
   test("R-FALL-2 R-FALL-5 an input nested beyond every JSON writer is the provider's fault, not the run's end in silence", () => {
     const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`);

@@ -297,6 +297,13 @@ describe("secret-looking keys", () => {
         messages: [{ role: "assistant", toolCalls: [{ toolCallId: "c", toolName: "t", input: { nextToken: "p2" } }] }],
       },
     ],
+    [
+      {
+        messages: [
+          { role: "assistant", toolCalls: [{ toolCallId: "c", toolName: "t", input: {}, echo: { aToken: 1 } }] },
+        ],
+      },
+    ],
     [{ messages: [{ role: "tool", toolCallId: "c", output: { list: [{ secret: 1 }] } }] }],
   ])("R-START-6 user material may have them: %j", (fields) => {
     expect(issuesOf(fields)).toEqual([]);
