@@ -3,7 +3,7 @@ import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
 import type { LogEvent } from "../schemas/event.ts";
 import type { PlannedTarget } from "../schemas/plan.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
-import { dialects, isDialectId } from "../src/dialects/index.ts";
+import { dialectIn, isDialectId } from "../src/dialects/index.ts";
 import { withPrefill } from "../src/providers/conversation.ts";
 import { adapters } from "../src/providers/index.ts";
 import { transition, type Input } from "../src/run/machine.ts";
@@ -232,12 +232,17 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     settled: () => log.settled(),
     attach(query) {
       if (row.swept) return { refused: "gone" };
-      if (!isDialectId(query.dialect)) return { refused: "not_found" };
+      const dialect = isDialectId(query.dialect) ? dialectIn(query.dialect, query.framing) : undefined;
+      if (dialect === undefined) return { refused: "not_found" };
       const end = row.terminal === undefined ? log.visibleTo : row.terminal - 1;
       const position = positionOf(query.from, end, () => transcriptTo(end));
       if (position.cursor > log.visibleTo) return { refused: "cursor_ahead" };
-      if (log.sealed && position.cursor === log.visibleTo) return new Response(null, { status: 204 });
-      const dialect = dialects[query.dialect][query.framing];
+      const headers = { "content-type": dialect.contentType };
+      if (log.sealed && position.cursor === log.visibleTo) {
+        return dialect.ending === undefined
+          ? new Response(null, { status: 204 })
+          : new Response(dialect.preamble + dialect.ending, { headers });
+      }
       viewers++;
       if (policies.onDisconnect === "cancel" && !row.attached) {
         store.markAttached();
@@ -253,7 +258,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
         damage: damagedLog(runId),
         onClose: viewerLeft,
       });
-      return new Response(stream, { headers: { "content-type": dialect.contentType } });
+      return new Response(stream, { headers });
     },
     async outcome(waitMs) {
       const deadline = Date.now() + waitMs;

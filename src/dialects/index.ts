@@ -2,11 +2,19 @@
 import type { Framing } from "../../schemas/framing.ts";
 import type { Dialect } from "./dialect.ts";
 import { indeRunNdjson, indeRunSse } from "./inderun.ts";
+import { svedaSse } from "./sveda.ts";
 
-export type DialectId = "inderun";
+export type DialectId = "inderun" | "sveda";
 
-export const dialects: Record<DialectId, Record<Framing, Dialect>> = {
+export const dialects = {
   inderun: { sse: indeRunSse, ndjson: indeRunNdjson },
+  sveda: { sse: svedaSse },
+} satisfies Record<DialectId, { [F in Framing]?: Dialect }>;
+
+/** The dialect in this framing; `undefined` when it does not come in it. */
+export const dialectIn = (id: DialectId, framing: Framing): Dialect | undefined => {
+  const framings: { [F in Framing]?: Dialect } = dialects[id];
+  return framings[framing];
 };
 
 export const isDialectId = (name: string): name is DialectId => Object.hasOwn(dialects, name);

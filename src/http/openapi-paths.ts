@@ -1,4 +1,5 @@
 // The paths of the OpenAPI document. Shapes are references to the generated schemas; a test holds the list against the router.
+import { dialects } from "../dialects/index.ts";
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const json = (name: string, description: string) => ({
@@ -47,7 +48,7 @@ const cursor = [
     enum: ["now", "snapshot"],
   }),
 ];
-const dialect = parameter("dialect", "query", "The stream's dialect.", { enum: ["inderun"] });
+const dialect = parameter("dialect", "query", "The stream's dialect.", { enum: Object.keys(dialects) });
 const faults = {
   400: problem("A field is not valid; details.validationIssues names it."),
   401: problem("The key or ticket is missing, malformed, forged or expired."),

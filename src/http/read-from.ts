@@ -1,7 +1,7 @@
 // Where a reader wants to start, in which framing and dialect: Last-Event-ID, query, Accept. Pure.
 import type { ReadFrom } from "../../schemas/attach.ts";
 import type { Framing } from "../../schemas/framing.ts";
-import { isDialectId, type DialectId } from "../dialects/index.ts";
+import { dialectIn, isDialectId, type DialectId } from "../dialects/index.ts";
 import { fieldProblem, found, refused, type Result } from "./problem.ts";
 
 export interface ReadingStart {
@@ -28,8 +28,16 @@ export function readFrom(request: Request): Result<ReadingStart> {
   const field = "query:from";
   const from = query.get("from");
   if (from === null || from === "") return found({ from: "start", field });
+  if (from === "snapshot" && !replacesText(query.get("dialect"))) {
+    return refused(fieldProblem(field, "cannot be 'snapshot' in this dialect, which only adds to a text", "enum"));
+  }
   if (from === "now" || from === "snapshot") return found({ from, field });
   return refused(fieldProblem(field, "must be 'now' or 'snapshot'", "enum"));
+}
+
+/** True of an unknown dialect: it is refused for that. */
+function replacesText(dialect: string | null): boolean {
+  return dialect === null || !isDialectId(dialect) || dialectIn(dialect, "sse")?.replaces !== false;
 }
 
 function parseCursor(text: string): number | undefined {
@@ -55,12 +63,14 @@ function weightOf(accept: string, type: string): number {
   return Number.isFinite(weight) ? weight : 1;
 }
 
-/** The stream's dialect, by name. */
+/** The stream's dialect, by name, in the framing that is asked for. */
 export function dialectOf(request: Request): Result<DialectId> {
+  const field = "query:dialect";
   const dialect = new URL(request.url).searchParams.get("dialect") ?? "inderun";
-  return isDialectId(dialect)
-    ? found(dialect)
-    : refused(fieldProblem("query:dialect", "names no dialect of this server", "enum"));
+  if (!isDialectId(dialect)) return refused(fieldProblem(field, "names no dialect of this server", "enum"));
+  return dialectIn(dialect, framingOf(request) ?? "sse") === undefined
+    ? refused(fieldProblem(field, "names a dialect that does not come as NDJSON", "enum"))
+    : found(dialect);
 }
 
 /** Whole seconds, 0 to 55, as milliseconds; 0 when the parameter is absent. */

@@ -5,6 +5,9 @@ const RETRY_MS = 1000;
 
 export const sseFrame = (id: number, data: string): string => `id: ${id}\ndata: ${data}\n\n`;
 
+/** A frame without an id: it cannot move a reader's cursor. */
+export const sseData = (data: string): string => `data: ${data}\n\n`;
+
 /** A named frame without an id: it cannot move a reader's cursor. */
 export const sseNamedFrame = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
 
