@@ -96,6 +96,8 @@ export interface TurnRequest {
   stream: Throttle;
   /** 0: no limit. */
   activePerVisitor: number;
+  /** What the tenant is asked (`enterTurn`) for a turn that is no repeat, once the visitor's own throttle let it pass. */
+  entry?: Pick<TurnEntryRequest, "address" | "throttle" | "active">;
   /** The request names no known model: refused after the throttle, before the chat is looked at. */
   unknownModel: boolean;
 }
