@@ -120,7 +120,11 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
           attempts.get(effect.attempt)?.abort();
           break;
         case "wake":
-          wakeAfter(effect.ms + Math.random() * effect.spreadMs, effect.input);
+          wakeAfter(effect);
+          break;
+        case "call":
+        case "title":
+          // Only a plan with an agent asks for these, and none is made yet.
           break;
         case "report":
           tenant.tell(effect.report);
@@ -149,22 +153,26 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     attempts.set(number, attempt);
   }
 
-  function wakeAfter(ms: number, type: "retry" | "hedge"): void {
-    const timer = setTimeout(() => {
-      wakes.delete(timer);
-      if (type === "hedge") ctx.waitUntil(askFurther());
-      else apply({ type, at: Date.now() });
-    }, ms);
+  function wakeAfter({ input: type, ms, spreadMs, step }: Extract<Effect, { type: "wake" }>): void {
+    const of = { ...(step !== undefined && { step }) };
+    const timer = setTimeout(
+      () => {
+        wakes.delete(timer);
+        if (type === "hedge") ctx.waitUntil(askFurther(of));
+        else apply({ type, at: Date.now(), ...of });
+      },
+      ms + Math.random() * spreadMs,
+    );
     wakes.add(timer);
   }
 
   /** A further request is paid for before it is made: other runs may want one at the same time. Without the tenant there is none. */
-  async function askFurther(): Promise<void> {
-    const wanted = (): boolean => transition(state, { type: "hedge", at: Date.now() }).events.length > 0;
+  async function askFurther(of: { step?: number }): Promise<void> {
+    const wanted = (): boolean => transition(state, { type: "hedge", at: Date.now(), ...of }).events.length > 0;
     try {
       if (!wanted() || !(await tenant.spendFurther())) return;
       await pass("further", ctx);
-      if (wanted()) apply({ type: "hedge", at: Date.now() });
+      if (wanted()) apply({ type: "hedge", at: Date.now(), ...of });
       else await tenant.giveBackFurther();
     } catch {
       // A budget that is told nothing is too small, not too large, and fills up again.

@@ -1,12 +1,13 @@
 // Rebuilds a run's state from its stored log: what a restarted object does before anything else.
 import * as v from "valibot";
 import { logEventSchema, type LogEntry, type LogEvent } from "../schemas/event.ts";
-import { evolve, initialState, type RunState } from "../src/run/state.ts";
+import { evolve } from "../src/run/evolve.ts";
+import { initialState, type RunState } from "../src/run/state.ts";
 import { parseJson } from "../src/wire/json.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 
 export function acceptedState({ plan, startedAt }: RunRow): RunState {
-  const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs } = plan;
+  const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs, agent } = plan;
   const { onMidStreamFailure } = policies;
   const { maxOutputBytes, maxRecoveries, retryBudgetMs } = limits;
   return initialState({
@@ -14,6 +15,8 @@ export function acceptedState({ plan, startedAt }: RunRow): RunState {
     startedAt,
     chain,
     onMidStreamFailure,
+    // A plan that was stored before this was asked says nothing.
+    replaces: policies.replaces !== false,
     maxOutputBytes,
     maxRecoveries,
     retryBudgetMs,
@@ -21,6 +24,13 @@ export function acceptedState({ plan, startedAt }: RunRow): RunState {
     hedgeAfterMs,
     asks,
     decision,
+    agent: agent && {
+      maxSteps: agent.maxSteps,
+      tools: agent.tools,
+      carried: agent.carried,
+      callIds: agent.callIds,
+      ...(agent.title !== undefined && { title: agent.title }),
+    },
   });
 }
 
@@ -41,7 +51,8 @@ function applyEntry(state: RunState, entry: LogEntry): RunState {
   return event === undefined ? { ...state, nextSequence: entry.sequence + 1 } : evolve(state, event);
 }
 
+/** The event itself goes on, not valibot's copy: the copy lacks a tool's keys named `constructor` and `prototype`. */
 function parseEntry({ sequence, at, type, payload }: LogEntry): LogEvent | undefined {
-  const parsed = v.safeParse(logEventSchema, { sequence, at, type, payload: parseJson(payload)?.value });
-  return parsed.success ? parsed.output : undefined;
+  const event: unknown = { sequence, at, type, payload: parseJson(payload)?.value };
+  return v.is(logEventSchema, event) ? event : undefined;
 }

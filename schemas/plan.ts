@@ -66,6 +66,8 @@ export interface Asks {
   promptBytes: number;
   tools: boolean;
   json: boolean;
+  /** Names of the request's own tools, which the client runs. A run without an agent needs none: all of its calls are the client's. */
+  clientTools?: readonly string[];
 }
 
 /** The chat that a run is a turn of: its visitor's object is told how the run ended before anybody else is. */

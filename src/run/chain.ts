@@ -1,4 +1,4 @@
-// Which attempt comes next: the chain of targets, retries, hedges, and what becomes of text that was shown. All rules about going on live here.
+// Which attempt of a step comes next: the chain of targets, retries, hedges, and what becomes of text that was shown. All rules about going on live here.
 import type { AttemptRecord } from "../../schemas/attempt.ts";
 import type { Failure } from "../../schemas/failure.ts";
 import type { PlannedTarget } from "../../schemas/plan.ts";
@@ -6,7 +6,7 @@ import { fail, failAttempt, supersede } from "./endings.ts";
 import { failurePolicies } from "./fallback.ts";
 import { exhaustedOutcome, failedOutcome } from "./outcome.ts";
 import { attachable, openSeam } from "./seam.ts";
-import { liveAttempt, liveAttempts, type RunState } from "./state.ts";
+import { liveAttempt, liveAttempts, onMidStreamFailure, stepAttempts, stepChain, type RunState } from "./state.ts";
 import { emit, remember, retract, telemetry, type Step } from "./step.ts";
 import type { Opening } from "./volatile.ts";
 
@@ -17,40 +17,49 @@ const RETRY_MAX_MS = 8000;
 export function open(step: Step, at: number, opening: Opening): void {
   const { target, prefill } = opening;
   const attempt = step.state.attempts.length;
+  const isFirst = stepAttempts(step.state).length === 0;
   const continued = prefill === undefined ? undefined : shownOf(step.state);
   emit(step, at, {
     type: "attempt",
     payload: {
       attempt,
-      step: 0,
+      step: step.state.step,
       targetId: target.id,
       phase: "started",
       ...(continued !== undefined && { continues: true }),
     },
   });
   const seam = continued === undefined ? undefined : openSeam(continued, step.state.charter.asks.json);
-  remember(step, { waiting: undefined, seam, continued });
+  remember(step, { waiting: undefined, seam, continued, renamed: [] });
   step.effects.push({ type: "open", attempt, ...opening });
   telemetry(step, {
     type: "stream_attempt_started",
-    payload: { providerId: target.id, fallbackOccurred: attempt > 0 },
+    payload: { providerId: target.id, fallbackOccurred: !isFirst },
   });
 }
 
-/** An attempt with nothing before it: where the route says so, another may join it. */
+/** A step's attempt with nothing before it: where the route says so, another may join it. */
 export function openFirst(step: Step, at: number, target: PlannedTarget): void {
   const { chain, hedgeAfterMs: ms } = step.state.charter;
   open(step, at, { target });
-  if (ms !== undefined && chain.length > 1) step.effects.push({ type: "wake", input: "hedge", ms, spreadMs: 0 });
+  if (ms !== undefined && chain.length > 1) wake(step, "hedge", ms);
+}
+
+/** A wait belongs to its step: what comes of it later is nothing to the next one. */
+function wake(step: Step, input: "retry" | "hedge", ms: number, spreadMs = 0): void {
+  const { step: number, charter } = step.state;
+  step.effects.push({ type: "wake", input, ms, spreadMs, ...(charter.agent !== undefined && { step: number }) });
 }
 
 /** The only target asked so far has shown nothing for too long: the next one is asked as well. */
 export function hedge(step: Step, at: number): void {
-  const { attempts, charter, committed } = step.state;
+  const { charter } = step.state;
+  const attempts = stepAttempts(step.state);
   const live = liveAttempts(step.state);
   const target = untried(step.state);
   const alone = live.length === 1 && !attempts.some(({ status }) => status === "failed");
-  if (committed || !alone || target === undefined || charter.hedgeAfterMs === undefined) return;
+  const hasShown = attempts.some(({ firstOutputMs }) => firstOutputMs !== undefined);
+  if (hasShown || !alone || target === undefined || charter.hedgeAfterMs === undefined) return;
   open(step, at, { target });
 }
 
@@ -96,9 +105,9 @@ function failedBeforeCommit(step: Step, at: number, live: AttemptRecord, failure
 }
 
 function failedAfterCommit(step: Step, at: number, failure: Failure): void {
-  const { charter, toolCalls } = step.state;
+  const { charter, calls } = step.state;
   const mayGoOn =
-    charter.onMidStreamFailure !== "fail" && toolCalls.length === 0 && failurePolicies[failure.failureClass].fallsBack;
+    onMidStreamFailure(charter) !== "fail" && calls.length === 0 && failurePolicies[failure.failureClass].fallsBack;
   const next = mayGoOn ? nextOpening(step.state, at) : undefined;
   if (next !== undefined) goOn(step, at, next);
   else fail(step, at, failedOutcome(step.state, at, step.state.cause ?? failure));
@@ -106,8 +115,8 @@ function failedAfterCommit(step: Step, at: number, failure: Failure): void {
 
 /** A restart has ended the wait before an attempt: what is left of it begins again. */
 export function decideAgain(step: Step, at: number): void {
-  const { lastFailure, attempts } = step.state;
-  const last = attempts.at(-1);
+  const { lastFailure } = step.state;
+  const last = stepAttempts(step.state).at(-1);
   if (lastFailure === undefined || last === undefined) return;
   if (last.firstOutputMs === undefined) failedBeforeCommit(step, at, last, lastFailure);
   else failedAfterCommit(step, at, lastFailure);
@@ -124,12 +133,13 @@ interface Next {
 function nextOpening(state: RunState, at: number): Next | undefined {
   const target = untried(state);
   if (target !== undefined) return { target, waitMs: 0, spreadMs: 0 };
-  const again = state.charter.chain.flatMap((tried) => retryOf(state, tried, at));
+  const again = stepChain(state).flatMap((tried) => retryOf(state, tried, at));
   return again.toSorted((left, right) => left.waitMs + left.spreadMs - right.waitMs - right.spreadMs)[0];
 }
 
-function retryOf({ charter, attempts, failedAt, waitedMs }: RunState, target: PlannedTarget, at: number): Next[] {
-  const tries = attempts.filter(({ targetId, status }) => targetId === target.id && status === "failed");
+function retryOf(state: RunState, target: PlannedTarget, at: number): Next[] {
+  const { charter, failedAt, waitedMs } = state;
+  const tries = stepAttempts(state).filter(({ targetId, status }) => targetId === target.id && status === "failed");
   const last = tries.at(-1);
   if (last?.failureClass === undefined || !failurePolicies[last.failureClass].retriesSame) return [];
   if (tries.length > target.retries) return [];
@@ -144,12 +154,12 @@ function retryOf({ charter, attempts, failedAt, waitedMs }: RunState, target: Pl
 
 /** What was shown stays where the next attempt can go on from it, and is taken back otherwise. */
 function goOn(step: Step, at: number, { target, waitMs, spreadMs }: Next): void {
-  const continues = isShown(step.state) && step.state.charter.onMidStreamFailure === "continue";
+  const continues = isShown(step.state) && onMidStreamFailure(step.state.charter) === "continue";
   const opening = continues ? continuation(step, at, target) : { target };
   if (opening.prefill === undefined && isShown(step.state)) retract(step, at);
   if (waitMs + spreadMs === 0) return open(step, at, opening);
   remember(step, { waiting: opening });
-  step.effects.push({ type: "wake", input: "retry", ms: waitMs, spreadMs });
+  wake(step, "retry", waitMs, spreadMs);
 }
 
 /**
@@ -158,7 +168,8 @@ function goOn(step: Step, at: number, { target, waitMs, spreadMs }: Next): void 
  */
 export function continuation(step: Step, at: number, target: PlannedTarget): Opening {
   const { charter, openInputs } = step.state;
-  if (!target.continues || charter.asks.tools || openInputs.length > 0) return { target };
+  const offersTools = charter.asks.tools || (charter.agent?.tools ?? []).length > 0;
+  if (!target.continues || offersTools || openInputs.length > 0) return { target };
   const shown = shownOf(step.state);
   const base = attachable(shown, charter.asks.json);
   const prefill = base.trimEnd();
@@ -173,14 +184,16 @@ export function continuation(step: Step, at: number, target: PlannedTarget): Ope
 const shownOf = ({ text, stepText }: RunState): string => text.slice(stepText.length);
 
 /** This step has shown something that still stands. */
-export const isShown = ({ text, stepText, reasoning, openInputs }: RunState): boolean =>
-  text !== stepText || reasoning !== "" || openInputs.length > 0;
+export const isShown = ({ text, stepText, reasoning, stepReasoning, openInputs }: RunState): boolean =>
+  text !== stepText || reasoning !== stepReasoning || openInputs.length > 0;
 
 /** The first target of the chain that was never asked, or else one that was only given up for a faster one. */
-function untried({ charter, attempts }: RunState): PlannedTarget | undefined {
+function untried(state: RunState): PlannedTarget | undefined {
+  const chain = stepChain(state);
+  const attempts = stepAttempts(state);
   const asked = new Set(attempts.map(({ targetId }) => targetId));
   const used = new Set(attempts.flatMap(({ targetId, status }) => (status === "superseded" ? [] : [targetId])));
-  return charter.chain.find(({ id }) => !asked.has(id)) ?? charter.chain.find(({ id }) => !used.has(id));
+  return chain.find(({ id }) => !asked.has(id)) ?? chain.find(({ id }) => !used.has(id));
 }
 
 const planned = ({ charter }: RunState, { targetId }: AttemptRecord): PlannedTarget | undefined =>

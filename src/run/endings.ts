@@ -3,16 +3,22 @@ import type { Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import { errorClassOf } from "./fallback.ts";
 import { attemptedProviderIds, cancelledOutcome, completedOutcome } from "./outcome.ts";
+import { giveUpCalls } from "./results.ts";
 import { liveAttempt, liveAttempts, speaker } from "./state.ts";
 import { abort, emit, logUsage, telemetry, type Step } from "./step.ts";
 import { stableMessages } from "./telemetry.ts";
 
-export function complete(step: Step, at: number, stopReason: StopReason | undefined): void {
+/** Every attempt that still speaks has answered. */
+export function answered(step: Step, at: number): void {
   for (const live of liveAttempts(step.state)) {
     logUsage(step, at, live, "omit");
     const { targetId, startedAt } = live;
     step.effects.push({ type: "report", report: { targetId, result: "answered", startedAt } });
   }
+}
+
+export function complete(step: Step, at: number, stopReason: StopReason | undefined): void {
+  answered(step, at);
   const outcome = completedOutcome(step.state, at, stopReason);
   emit(step, at, { type: "terminal", payload: outcome });
   const ids = attemptedProviderIds(step.state.attempts);
@@ -78,6 +84,7 @@ export function supersede(step: Step, at: number, attempt: number): void {
 
 export function fail(step: Step, at: number, outcome: Outcome): void {
   if (outcome.outcome !== "error") return;
+  giveUpCalls(step, at);
   emit(step, at, { type: "terminal", payload: outcome });
   const { errorClass } = outcome.error;
   const ids = attemptedProviderIds(step.state.attempts);
@@ -96,6 +103,7 @@ export function fail(step: Step, at: number, outcome: Outcome): void {
 export function cancel(step: Step, at: number, reason: string | undefined): void {
   abort(step);
   for (const live of liveAttempts(step.state)) logUsage(step, at, live, "estimate");
+  giveUpCalls(step, at);
   emit(step, at, { type: "terminal", payload: cancelledOutcome(step.state, at, reason) });
   const ids = attemptedProviderIds(step.state.attempts);
   const providerId = ids.at(-1);

@@ -5,7 +5,8 @@ import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
 import type { AccountedUsage } from "../../schemas/usage.ts";
 import { errorClassOf, failurePolicies } from "./fallback.ts";
-import { settleAttempts, speaker, type RunState } from "./state.ts";
+import { pendingCalls } from "./calls.ts";
+import { settleAttempts, speaker, stepAttempts, type RunState } from "./state.ts";
 
 const finishReasons: Record<StopReason, "stop" | "length" | "error"> = {
   stop: "stop",
@@ -23,7 +24,7 @@ export function completedOutcome(state: RunState, at: number, stopReason: StopRe
     outcome: "completed",
     finalText: state.text,
     ...(stopReason !== undefined && { finishReason: finishReasons[stopReason], stopReason }),
-    ...(stopReason === "tool_calls" && { pending: [...state.toolCalls] }),
+    ...(stopReason === "tool_calls" && { pending: pendingCalls(state) }),
     ...accounts(state, at, "completed"),
   };
 }
@@ -78,8 +79,9 @@ export function damagedOutcome(state: RunState, at: number): Outcome {
 
 /** Every target failed with a class that falls back: one Unavailable that still says what each did. */
 export function exhaustedOutcome(state: RunState, at: number): Outcome {
-  const last = state.attempts.at(-1);
-  const passing = state.attempts.filter(
+  const attempts = stepAttempts(state);
+  const last = attempts.at(-1);
+  const passing = attempts.filter(
     ({ failureClass }) => failureClass !== undefined && failurePolicies[failureClass].retryable,
   );
   const hints = passing.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
@@ -165,12 +167,13 @@ function hasFallenBack({ charter, attempts }: RunState): boolean {
   return attempts.some(({ targetId, status }) => status !== "superseded" && targetId !== charter.chain[0]?.id);
 }
 
-/** Usage, telemetry and provenance as they will stand once the terminal is applied. */
+/** Titles, usage, telemetry and provenance as they will stand once the terminal is applied. */
 function accounts(state: RunState, at: number, outcome: Outcome["outcome"]) {
   const settled = { ...state, attempts: settleAttempts(state.attempts, outcome) };
   const usage = totalUsage(settled.attempts);
   const provenance = provenanceOf(settled);
   return {
+    ...(state.titles.length > 0 && { titles: [...state.titles] }),
     ...(usage !== undefined && { usage }),
     ...(provenance !== undefined && {
       telemetry: { providerUsed: provenance.targetId, totalMs: Math.max(0, at - state.charter.startedAt) },

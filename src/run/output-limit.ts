@@ -2,6 +2,7 @@
 import type { Draft } from "../../schemas/event.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { ProviderOutput } from "../../schemas/provider.ts";
+import { whoseCall } from "./calls.ts";
 import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { hasSecretKey } from "./secret-keys.ts";
 import type { RunState } from "./state.ts";
@@ -45,7 +46,7 @@ export function fitOutput(state: RunState, event: ProviderOutput): FittedOutput 
       const shown = state.openInputs.find((open) => open.toolCallId === toolCallId)?.bytes ?? 0;
       if (utf8Length(inputJson) - shown > room) return nothing;
       const material = hasSecretKey(input) ? { inputJson } : { input };
-      const payload = { toolCallId, toolName, ...material, execution: "client" as const, ...echoed(echo) };
+      const payload = { toolCallId, toolName, ...material, ...whoseCall(state.charter, toolName), ...echoed(echo) };
       return { draft: { type: "tool_call", payload }, whole: true };
     }
   }

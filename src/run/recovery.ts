@@ -3,8 +3,9 @@ import type { Failure } from "../../schemas/failure.ts";
 import { continuation, decideAgain, isShown, open, openFirst } from "./chain.ts";
 import { fail, failAttempt, supersede } from "./endings.ts";
 import { damagedOutcome, failedOutcome } from "./outcome.ts";
-import { liveAttempts, speaker } from "./state.ts";
+import { liveAttempts, onMidStreamFailure, speaker, stepAttempts, stepChain } from "./state.ts";
 import { emit, retract, type Step } from "./step.ts";
+import { resumeSteps } from "./steps.ts";
 
 const interrupted: Failure = {
   failureClass: "interrupted",
@@ -26,12 +27,17 @@ export function recover(step: Step, at: number, reservedTo: number, damaged: boo
 
 /** The crash was ours, so the same target gets another try; what was shown decides as after any failure. */
 export function resume(step: Step, at: number, recoveries: number): void {
-  const { charter, attempts, toolCalls } = step.state;
+  const { charter, calls, stepBegun, stepEnd } = step.state;
+  const isAsked = charter.agent === undefined || (stepBegun && stepEnd === undefined);
+  if (!isAsked && recoveries <= charter.maxRecoveries) return resumeSteps(step, at);
+  const policy = onMidStreamFailure(charter);
+  const attempts = stepAttempts(step.state);
   const live = liveAttempts(step.state);
-  const target = charter.chain.find(({ id }) => id === speaker(attempts)?.targetId) ?? charter.chain[0];
+  const chain = stepChain(step.state);
+  const target = chain.find(({ id }) => id === speaker(attempts)?.targetId) ?? chain[0];
   // Text may also stand from an attempt that failed, for another to go on from.
   const shown = isShown(step.state) || live.some(({ status }) => status === "committed");
-  const lost = shown && (charter.onMidStreamFailure === "fail" || toolCalls.length > 0);
+  const lost = shown && (policy === "fail" || calls.length > 0);
   if (lost || recoveries > charter.maxRecoveries || target === undefined) {
     for (const { attempt } of live) failAttempt(step, at, attempt, interrupted);
     fail(step, at, failedOutcome(step.state, at, interrupted));
@@ -39,7 +45,7 @@ export function resume(step: Step, at: number, recoveries: number): void {
   }
   if (live.length === 0 && attempts.length > 0) return decideAgain(step, at);
   for (const { attempt } of live) supersede(step, at, attempt);
-  const opening = shown && charter.onMidStreamFailure === "continue" ? continuation(step, at, target) : { target };
+  const opening = shown && policy === "continue" ? continuation(step, at, target) : { target };
   if (shown && opening.prefill === undefined) retract(step, at);
   if (opening.prefill === undefined && !attempts.some(({ status }) => status === "failed")) openFirst(step, at, target);
   else open(step, at, opening);

@@ -1,11 +1,15 @@
-// The run's state is the fold of its log: what `evolve` makes of the events is all a restarted object needs. Pure.
+// A run as its rules see it, and what can be read off it. The state is the fold of the log: nothing here changes it.
 import type { AttemptRecord } from "../../schemas/attempt.ts";
 import type { Failure } from "../../schemas/failure.ts";
-import type { LogEvent, Payload } from "../../schemas/event.ts";
-import type { Outcome, PendingTool } from "../../schemas/outcome.ts";
+import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { Asks, PlannedTarget, RouteDecision } from "../../schemas/plan.ts";
-import { nothingVolatile, withoutUsage, type Volatile } from "./volatile.ts";
-import { utf8Length } from "./utf8.ts";
+import type { AgentPlan, CallRecord, CarriedCall, ServerTool } from "../../schemas/tool.ts";
+import { nothingVolatile, type Volatile } from "./volatile.ts";
+
+/** What of an agent's plan decides about steps and calls. */
+export interface Agent extends Pick<AgentPlan, "maxSteps" | "carried" | "callIds" | "title"> {
+  tools: readonly Pick<ServerTool, "name" | "confirmation" | "idempotent">[];
+}
 
 /** What a run was accepted with, as far as its rules depend on it. */
 export interface Charter {
@@ -14,6 +18,8 @@ export interface Charter {
   startedAt: number;
   chain: readonly PlannedTarget[];
   onMidStreamFailure: "fail" | "retract" | "continue";
+  /** False when the run's first reader cannot replace shown text. */
+  replaces: boolean;
   /** UTF-8 bytes of text, reasoning and tool input. */
   maxOutputBytes: number;
   maxRecoveries: number;
@@ -24,6 +30,15 @@ export interface Charter {
   hedgeAfterMs: number | undefined;
   asks: Asks;
   decision: RouteDecision;
+  /** `undefined`: one step, which logs nothing of itself, and whose tool calls are all the client's. */
+  agent: Agent | undefined;
+}
+
+/** What a step that is over has shown and called. */
+export interface FinishedStep {
+  text: string;
+  reasoning: string;
+  calls: readonly CallRecord[];
 }
 
 export interface RunState {
@@ -41,10 +56,23 @@ export interface RunState {
   committed: boolean;
   /** `lifecycle started` was logged. */
   announced: boolean;
+  /** Number of the present step, and whether its start was logged: before the first one, carried calls are settled. */
+  step: number;
+  stepBegun: boolean;
+  /** The model's part of the present step is over. */
+  stepEnd: { stopReason: StopReason | undefined } | undefined;
   /** Text and reasoning at the start of the present step: what a retraction goes back to. */
   stepText: string;
-  /** Tool calls delivered in the present step. */
-  toolCalls: readonly PendingTool[];
+  stepReasoning: string;
+  /** Tool calls delivered in the present step, with what became of them. */
+  calls: readonly CallRecord[];
+  /** The steps before the present one. */
+  finished: readonly FinishedStep[];
+  /** Calls of the conversation so far, with what became of them. */
+  carried: readonly CarriedCall[];
+  /** `max_steps` was logged. */
+  capped: boolean;
+  titles: readonly string[];
   /** Bytes of tool input shown in pieces whose `tool_call` is still to come. */
   openInputs: readonly { toolCallId: string; bytes: number }[];
   /** UTF-8 bytes that the committed attempt has shown. */
@@ -73,8 +101,16 @@ export function initialState(charter: Charter): RunState {
     attempts: [],
     committed: false,
     announced: false,
+    step: 0,
+    stepBegun: false,
+    stepEnd: undefined,
     stepText: "",
-    toolCalls: [],
+    stepReasoning: "",
+    calls: [],
+    finished: [],
+    carried: charter.agent?.carried ?? [],
+    capped: false,
+    titles: [],
     openInputs: [],
     shownBytes: 0,
     reportedModel: undefined,
@@ -98,6 +134,28 @@ export function liveAttempt(state: RunState, attempt: number): AttemptRecord | u
   return record !== undefined && isLive(record) ? record : undefined;
 }
 
+/** What the present step has shown and called so far. */
+export function presentStep({ text, stepText, reasoning, stepReasoning, calls }: RunState): FinishedStep {
+  return { text: text.slice(stepText.length), reasoning: reasoning.slice(stepReasoning.length), calls };
+}
+
+/** The attempts of the present step: each step is a chain of its own. */
+export function stepAttempts({ attempts, step }: RunState): AttemptRecord[] {
+  return attempts.filter((record) => record.step === step);
+}
+
+/** The targets in the order in which the present step tries them: a later step begins with the one that answered before it. */
+export function stepChain({ charter: { chain }, attempts, step }: RunState): readonly PlannedTarget[] {
+  const answered = attempts.findLast((record) => record.step < step && record.status === "completed")?.targetId;
+  if (answered === undefined) return chain;
+  return [...chain.filter(({ id }) => id === answered), ...chain.filter(({ id }) => id !== answered)];
+}
+
+/** What becomes of shown text when its attempt fails: text that cannot be replaced is never left for another to change. */
+export function onMidStreamFailure({ replaces, onMidStreamFailure: policy }: Charter): Charter["onMidStreamFailure"] {
+  return replaces ? policy : "fail";
+}
+
 /** The attempt that speaks for the run: the one that has shown something, else the latest. */
 export function speaker(attempts: readonly AttemptRecord[]): AttemptRecord | undefined {
   return attempts.findLast(({ status }) => status === "committed" || status === "completed") ?? attempts.at(-1);
@@ -112,165 +170,4 @@ export function settleAttempts(
   return attempts.map((record) => (isLive(record) ? { ...record, status } : record));
 }
 
-const isLive = ({ status }: AttemptRecord): boolean => status === "started" || status === "committed";
-
-/** One event applied. Events must come in sequence; unknown types only move the number. */
-export function evolve(state: RunState, event: LogEvent): RunState {
-  const next: RunState = {
-    ...state,
-    phase: "running",
-    nextSequence: event.sequence + 1,
-    lastAt: event.at,
-  };
-  switch (event.type) {
-    case "content_delta":
-      next.text += event.payload.text;
-      grow(next, utf8Length(event.payload.text));
-      break;
-    case "content_snapshot":
-      next.text = event.payload.text;
-      next.reasoning = event.payload.reasoning ?? next.reasoning;
-      replaced(next, state.text, next.text);
-      replaced(next, state.reasoning, next.reasoning);
-      break;
-    case "reasoning_delta":
-      next.reasoning += event.payload.text;
-      grow(next, utf8Length(event.payload.text));
-      break;
-    case "lifecycle":
-      if (event.payload.phase === "started") next.announced = true;
-      break;
-    case "attempt":
-      evolveAttempt(next, event.payload, event.at);
-      break;
-    case "usage": {
-      const { attempt, ...usage } = event.payload;
-      next.attempts = patch(next.attempts, attempt, { usage });
-      next.volatile = withoutUsage(next.volatile, attempt);
-      break;
-    }
-    case "tool_call": {
-      const { toolCallId, toolName, execution } = event.payload;
-      next.toolCalls = [...next.toolCalls, { toolCallId, toolName, execution }];
-      grow(next, utf8Length(event.payload.inputJson ?? JSON.stringify(event.payload.input)));
-      // The whole input stands for its pieces.
-      dropOpenInputs(next, (open) => open.toolCallId === toolCallId);
-      break;
-    }
-    case "terminal":
-      next.phase = "sealed";
-      next.outcome = event.payload;
-      next.attempts = settleAttempts(next.attempts, event.payload.outcome);
-      next.reportedModel = event.payload.provenance?.reportedModel;
-      next.volatile = nothingVolatile;
-      break;
-    case "tool_call_delta": {
-      const { toolCallId, inputText } = event.payload;
-      const bytes = utf8Length(inputText);
-      const before = next.openInputs.find((open) => open.toolCallId === toolCallId)?.bytes ?? 0;
-      const others = next.openInputs.filter((open) => open.toolCallId !== toolCallId);
-      next.openInputs = [...others, { toolCallId, bytes: before + bytes }];
-      grow(next, bytes);
-      break;
-    }
-    case "tool_result":
-    case "tool_progress":
-    case "context_usage":
-    case "title":
-    case "step":
-    case "max_steps":
-    case "diagnostic":
-      break;
-  }
-  return next;
-}
-
-/** The same as `evolve` for each of them: a flood of tokens copies the state once, not once per token. */
-export function evolveTexts(
-  state: RunState,
-  events: readonly Extract<LogEvent, { type: "content_delta" }>[],
-): RunState {
-  const next: RunState = { ...state, phase: "running" };
-  for (const { sequence, at, payload } of events) {
-    next.nextSequence = sequence + 1;
-    next.lastAt = at;
-    next.text += payload.text;
-    grow(next, utf8Length(payload.text));
-  }
-  return next;
-}
-
-/** What differs from before was generated, whatever it replaces. */
-function replaced(next: RunState, before: string, after: string): void {
-  const bytes = utf8Length(after) - utf8Length(before);
-  let same = 0;
-  while (same < after.length && after[same] === before[same]) same++;
-  next.outputBytes += bytes;
-  next.shownBytes += utf8Length(after.slice(same));
-}
-
-/** Bytes that are shown count for the run's limit; what is taken back has been generated all the same. */
-function grow(next: RunState, bytes: number): void {
-  next.outputBytes += bytes;
-  next.shownBytes += Math.max(0, bytes);
-}
-
-function evolveAttempt(next: RunState, payload: Payload<"attempt">, at: number): void {
-  const { attempt, step = 0, targetId, phase, errorClass, failureClass, httpStatus, providerCode } = payload;
-  const { retryAfterMs } = payload;
-  switch (phase) {
-    case "started":
-      next.waitedMs += Math.max(0, at - (next.failedAt[attempt - 1] ?? at));
-      next.attempts = [...next.attempts, { attempt, step, targetId, status: "started", startedAt: at }];
-      next.reportedModel = undefined;
-      // What an earlier attempt left unfinished is void.
-      dropOpenInputs(next, () => true);
-      break;
-    case "committed": {
-      const startedAt = next.attempts[attempt]?.startedAt ?? at;
-      const firstOutputMs = Math.max(0, at - startedAt);
-      next.attempts = patch(next.attempts, attempt, { status: "committed", firstOutputMs });
-      next.committed = true;
-      next.shownBytes = 0;
-      next.reportedModel = payload.reportedModel;
-      break;
-    }
-    case "failed":
-    case "superseded":
-      if (phase === "failed") evolveFailure(next, payload, at);
-      next.attempts = patch(next.attempts, attempt, {
-        status: phase,
-        ...(errorClass !== undefined && { errorClass }),
-        ...(failureClass !== undefined && { failureClass }),
-        ...(httpStatus !== undefined && { httpStatus }),
-        ...(providerCode !== undefined && { providerCode }),
-        ...(retryAfterMs !== undefined && { retryAfterMs }),
-      });
-      break;
-  }
-}
-
-function evolveFailure(next: RunState, payload: Payload<"attempt">, at: number): void {
-  const { attempt, failureClass, message = "", httpStatus, providerCode, retryAfterMs } = payload;
-  next.failedAt = { ...next.failedAt, [attempt]: at };
-  if (failureClass === undefined) return;
-  const failure: Failure = {
-    failureClass,
-    message,
-    ...(httpStatus !== undefined && { httpStatus }),
-    ...(providerCode !== undefined && { providerCode }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  };
-  next.lastFailure = failure;
-  const shown = next.attempts[attempt]?.firstOutputMs !== undefined;
-  if (shown && next.charter.onMidStreamFailure === "continue") next.cause ??= failure;
-}
-
-function dropOpenInputs(next: RunState, covered: (open: RunState["openInputs"][number]) => boolean): void {
-  for (const open of next.openInputs) if (covered(open)) grow(next, -open.bytes);
-  next.openInputs = next.openInputs.filter((open) => !covered(open));
-}
-
-function patch(attempts: readonly AttemptRecord[], index: number, change: Partial<AttemptRecord>): AttemptRecord[] {
-  return attempts.map((record) => (record.attempt === index ? { ...record, ...change } : record));
-}
+export const isLive = ({ status }: AttemptRecord): boolean => status === "started" || status === "committed";

@@ -2,8 +2,11 @@
 import type { AttemptRecord } from "../../schemas/attempt.ts";
 import type { Draft, LogEvent } from "../../schemas/event.ts";
 import type { TargetReport } from "../../schemas/plan.ts";
-import { evolve, evolveTexts, liveAttempts, type RunState } from "./state.ts";
+import type { JsonRecord } from "../../schemas/json.ts";
+import { evolve, evolveTexts } from "./evolve.ts";
+import { liveAttempts, type RunState } from "./state.ts";
 import type { Telemetry } from "./telemetry.ts";
+import { turns } from "./turns.ts";
 import { utf8Length } from "./utf8.ts";
 import type { Opening, Volatile } from "./volatile.ts";
 
@@ -11,8 +14,12 @@ import type { Opening, Volatile } from "./volatile.ts";
 export type Effect =
   | ({ type: "open"; attempt: number } & Opening)
   | { type: "abort"; attempt: number }
-  /** Gives the input of this type after `ms` milliseconds, and up to `spreadMs` more at random. */
-  | { type: "wake"; input: "retry" | "hedge"; ms: number; spreadMs: number }
+  /** Gives the input of this type, with this step, after `ms` milliseconds, and up to `spreadMs` more at random. */
+  | { type: "wake"; input: "retry" | "hedge" | "title"; ms: number; spreadMs: number; step?: number }
+  /** Runs a tool, once all that was logged so far is on disk. What comes of it is the input `tool`. */
+  | { type: "call"; toolCallId: string; toolName: string; input: JsonRecord }
+  /** Asks a model for a title of the conversation. What comes of it is the input `title`. */
+  | { type: "title" }
   /** How a target did, for the tenant's other runs. */
   | { type: "report"; report: TargetReport }
   | { type: "telemetry"; telemetry: Telemetry };
@@ -71,19 +78,29 @@ export function logUsage(
   { attempt, status }: AttemptRecord,
   unreported: "estimate" | "estimate what was sent" | "omit",
 ): void {
-  const { charter, shownBytes, volatile } = step.state;
+  const { volatile } = step.state;
   const usage = volatile.notes[attempt]?.usage;
   if (usage !== undefined) return emit(step, at, { type: "usage", payload: { ...usage, attempt } });
   const shown = status === "committed";
   if (unreported === "omit" || (unreported === "estimate" && !shown)) return;
-  const sentBytes = charter.asks.promptBytes + utf8Length(volatile.continued ?? "");
-  const inputTokens = Math.ceil(sentBytes / BYTES_PER_TOKEN);
-  const outputTokens = shown ? Math.ceil(shownBytes / BYTES_PER_TOKEN) : 0;
+  const { inputTokens, outputTokens } = estimate(step.state, shown);
   const totalTokens = inputTokens + outputTokens;
   emit(step, at, { type: "usage", payload: { inputTokens, outputTokens, totalTokens, attempt, estimated: true } });
 }
 
-/** The shown text goes back to what this step began with, plus `kept`. */
-export function retract(step: Step, at: number, kept = ""): void {
-  emit(step, at, { type: "content_snapshot", payload: { text: step.state.stepText + kept, reasoning: "" } });
+/** Tokens that the attempt which speaks now was sent, and has shown if it has shown something. */
+export function estimate(state: RunState, shown: boolean): { inputTokens: number; outputTokens: number } {
+  const before = turns(state);
+  const turnBytes = before.length === 0 ? 0 : utf8Length(JSON.stringify(before));
+  const sentBytes = state.charter.asks.promptBytes + turnBytes + utf8Length(state.volatile.continued ?? "");
+  return {
+    inputTokens: Math.ceil(sentBytes / BYTES_PER_TOKEN),
+    outputTokens: shown ? Math.ceil(state.shownBytes / BYTES_PER_TOKEN) : 0,
+  };
+}
+
+/** What is shown goes back to what this step began with. */
+export function retract(step: Step, at: number): void {
+  const { stepText, stepReasoning } = step.state;
+  emit(step, at, { type: "content_snapshot", payload: { text: stepText, reasoning: stepReasoning } });
 }

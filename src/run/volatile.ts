@@ -1,5 +1,6 @@
 // What a running object knows of a run and its log does not: a restart forgets all of it. Shapes and their small changes only.
 import type { Failure } from "../../schemas/failure.ts";
+import type { StopReason } from "../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../schemas/plan.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import type { Seam } from "./seam.ts";
@@ -15,6 +16,12 @@ export interface Volatile {
   waiting: Opening | undefined;
   /** Why a target refused the request, while another is still asked. */
   refusal: Failure | undefined;
+  /** Calls of which pieces have come: the provider's ids for them, and the ones that are logged. */
+  renamed: readonly { from: string; to: string }[];
+  /** A model is being asked for a title. */
+  titleAsked: boolean;
+  /** All is done but for the title: how the run completes then. */
+  ending: { stopReason: StopReason | undefined } | undefined;
 }
 
 export interface Note {
@@ -34,7 +41,13 @@ export const nothingVolatile: Volatile = {
   continued: undefined,
   waiting: undefined,
   refusal: undefined,
+  renamed: [],
+  titleAsked: false,
+  ending: undefined,
 };
+
+/** What is known of the attempts of one step only. */
+export const nextStep = { seam: undefined, continued: undefined, waiting: undefined, refusal: undefined, renamed: [] };
 
 export const noted = (volatile: Volatile, attempt: number, note: Note): Volatile => ({
   ...volatile,

@@ -4,11 +4,12 @@ import type { Failure, FailureClass } from "../../../schemas/failure.ts";
 import type { Outcome } from "../../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../../schemas/plan.ts";
 import type { ProviderEvent } from "../../../schemas/provider.ts";
+import type { ToolResult } from "../../../schemas/tool.ts";
 import { transition, type Input } from "../../../src/run/machine.ts";
 import type { Effect } from "../../../src/run/step.ts";
 import { planRoute } from "../../../src/run/planner.ts";
 import { planTarget } from "../../../src/run/settings.ts";
-import { initialState, type Charter, type RunState } from "../../../src/run/state.ts";
+import { initialState, type Agent, type Charter, type RunState } from "../../../src/run/state.ts";
 import type { Telemetry } from "../../../src/run/telemetry.ts";
 
 /** 2026-01-01T00:00:00Z */
@@ -37,6 +38,7 @@ export function charter(ids: readonly string[], fields: Partial<Charter> = {}): 
     startedAt: EPOCH,
     chain,
     onMidStreamFailure: "fail",
+    replaces: true,
     maxOutputBytes: 1_000_000,
     maxRecoveries: 3,
     retryBudgetMs: 20_000,
@@ -44,6 +46,7 @@ export function charter(ids: readonly string[], fields: Partial<Charter> = {}): 
     hedgeAfterMs: undefined,
     asks: { promptBytes: 40, tools: false, json: false },
     decision: plan.decision,
+    agent: undefined,
     ...fields,
   };
 }
@@ -56,11 +59,31 @@ export type Act =
   | { type: "start" | "deadline" | "retry" | "hedge" }
   | { type: "crash"; lost?: number; recoveries?: number; damaged?: boolean }
   | { type: "cancel"; reason?: string }
+  | { type: "tool"; toolCallId: string; result: ToolResult }
+  | { type: "tool_progress"; label: string }
+  | { type: "title"; title?: string }
   | { type: "says"; target: string; events: readonly ProviderEvent[] };
 
 export const begin: Act = { type: "start" };
 export const cancel = (reason?: string): Act => ({ type: "cancel", ...(reason !== undefined && { reason }) });
 export const says = (name: string, ...events: ProviderEvent[]): Act => ({ type: "says", target: name, events });
+
+/** What a tool gives back. */
+export const gives = (toolCallId: string, output: unknown, fields: Partial<ToolResult> = {}): Act => ({
+  type: "tool",
+  toolCallId,
+  result: { output, ...fields },
+});
+
+/** A run that may call these tools itself. */
+export function agent(names: readonly string[], fields: Partial<Agent> = {}): Agent {
+  const tools = names.map((name) => ({
+    name,
+    confirmation: name.startsWith("ask"),
+    idempotent: name.endsWith("again"),
+  }));
+  return { maxSteps: 5, tools, carried: [], callIds: [], ...fields };
+}
 
 export const text = (value: string): ProviderEvent => ({ type: "text", text: value });
 export const snapshot = (value: string): ProviderEvent => ({ type: "snapshot", text: value });
@@ -144,6 +167,12 @@ function inputsOf(act: Act, attemptOf: ReadonlyMap<string, number>, state: RunSt
     }
     case "cancel":
       return [{ type: "cancel", at, ...(act.reason !== undefined && { reason: act.reason }) }];
+    case "tool":
+      return [{ type: "tool", at, toolCallId: act.toolCallId, result: act.result }];
+    case "tool_progress":
+      return [{ type: "tool_progress", at, tasks: [{ id: "task-1", label: act.label, status: "running" }] }];
+    case "title":
+      return [{ type: "title", at, ...(act.title !== undefined && { title: act.title }) }];
     case "says": {
       const attempt = attemptOf.get(act.target);
       return attempt === undefined ? [] : [{ type: "provider", at, attempt, events: act.events }];

@@ -5,7 +5,8 @@ import type { Input } from "../../../src/run/machine.ts";
 import type { Effect, Step } from "../../../src/run/step.ts";
 import { provenanceOf } from "../../../src/run/outcome.ts";
 import { findSecretKeys } from "../../../src/run/secret-keys.ts";
-import { evolve, initialState, liveAttempt, liveAttempts, type RunState } from "../../../src/run/state.ts";
+import { evolve } from "../../../src/run/evolve.ts";
+import { initialState, liveAttempt, liveAttempts, type RunState } from "../../../src/run/state.ts";
 import { nothingVolatile } from "../../../src/run/volatile.ts";
 import { shown, statedText } from "./drive.ts";
 

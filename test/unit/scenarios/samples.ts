@@ -1,6 +1,21 @@
 // A small set of runs, made by the machine, that together hold every event type, every outcome and every optional field.
 import type { ProviderEvent } from "../../../schemas/provider.ts";
-import { begin, cancel, charter, cut, done, drive, fails, says, snapshot, stopped, text, type Drive } from "./drive.ts";
+import {
+  agent,
+  begin,
+  cancel,
+  charter,
+  cut,
+  done,
+  drive,
+  fails,
+  gives,
+  says,
+  snapshot,
+  stopped,
+  text,
+  type Drive,
+} from "./drive.ts";
 
 const call = (toolCallId: string, input: Record<string, unknown>): ProviderEvent => ({
   type: "tool_call",
@@ -19,6 +34,15 @@ const refused = fails("rate_limited", { httpStatus: 429, providerCode: "rate_lim
 
 const one = charter(["p1"]);
 const two = charter(["p1", "p2"]);
+
+const named = (toolCallId: string, toolName: string, input: Record<string, unknown> = {}): ProviderEvent => ({
+  type: "tool_call",
+  toolCallId,
+  toolName,
+  input,
+});
+const titled = { title: { provisional: "What is the weather", generate: true } };
+const ofAgent = charter(["p1"], { agent: agent(["look", "ask_delete"], { maxSteps: 2, ...titled }) });
 
 export const sampleRuns: { name: string; run: Drive }[] = [
   {
@@ -59,4 +83,34 @@ export const sampleRuns: { name: string; run: Drive }[] = [
   { name: "restart", run: drive(one, [begin, says("p1", text("x")), { type: "crash", lost: 2 }]) },
   { name: "cancelled", run: drive(one, [begin, says("p1", text("one"), usage), cancel("user stopped")]) },
   { name: "cancelled before the start", run: drive(two, [cancel()]) },
+  {
+    name: "steps up to the limit",
+    run: drive(ofAgent, [
+      begin,
+      says("p1", text("I look."), named("c1", "look", { token: "t" }), named("c2", "nobody"), usage, stopped("stop")),
+      { type: "tool_progress", label: "Looking" },
+      { type: "title", title: "Weather" },
+      gives("c1", { token: "t" }, { renderHint: "resource_links", renderData: { links: [], apiKey: "k" } }),
+      says("p1", named("c1", "look"), stopped("tool_calls")),
+      gives("c1_2", null, { isError: true }),
+    ]),
+  },
+  {
+    name: "an approval that waits",
+    run: drive(ofAgent, [begin, says("p1", named("c1", "ask_delete"), stopped("tool_calls")), { type: "title" }]),
+  },
+  {
+    name: "a decision carried out",
+    run: drive(
+      charter(["p1"], {
+        agent: agent(["look"], {
+          carried: [
+            { toolCallId: "c1", toolName: "look", input: {}, execution: "server", decision: "approve" },
+            { toolCallId: "c2", toolName: "look", input: {}, execution: "server", decision: "deny" },
+          ],
+        }),
+      }),
+      [begin, gives("c1", [1]), says("p1", text("Done."), stopped("stop"))],
+    ),
+  },
 ];

@@ -1,0 +1,73 @@
+// How tool calls come to their results: carried out, refused, or given up. Logs each result once; decides nothing about steps.
+import type { StopReason } from "../../schemas/outcome.ts";
+import type { CallRecord, CarriedCall, ToolResult } from "../../schemas/tool.ts";
+import { refusal, resultPayload } from "./call-payload.ts";
+import { runningCalls, serverTool } from "./calls.ts";
+import { emit, type Step } from "./step.ts";
+
+const denied: ToolResult = {
+  output: { success: false, denied: true, error: "The user denied this action and it was not executed." },
+};
+const cutOff = refusal("The answer was cut off before this call could be made.");
+const interrupted = refusal("The run was interrupted while this tool ran; whether it took effect is not known.");
+const abandoned = refusal("The run ended while this tool ran; whether it took effect is not known.");
+const neverMade = refusal("The run ended before this call could be made.");
+const unknownTool = (name: string): ToolResult => refusal(`Unknown tool ${name}.`);
+
+export function logResult(step: Step, at: number, call: CallRecord | CarriedCall, result: ToolResult): void {
+  const { toolCallId, toolName } = call;
+  const decision = "decision" in call && call.decision !== "undecided" ? call.decision : undefined;
+  const payload = { toolCallId, toolName, ...resultPayload(result), ...(decision !== undefined && { decision }) };
+  emit(step, at, { type: "tool_result", payload });
+}
+
+/** A call to a tool that nobody has is answered at once. */
+export function answerUnknown(step: Step, at: number, toolCallId: string): void {
+  const call = step.state.calls.find((made) => made.toolCallId === toolCallId);
+  if (call?.execution !== "server" || serverTool(step.state.charter, call.toolName) !== undefined) return;
+  logResult(step, at, call, unknownTool(call.toolName));
+}
+
+/** The decisions that a run was started with are carried out. */
+export function settleDenied(step: Step, at: number): void {
+  for (const call of step.state.carried) {
+    if (call.decision === "deny" && call.result === undefined) logResult(step, at, call, denied);
+  }
+}
+
+/** Carries out all calls that are to be carried out now. */
+export function makeCalls(step: Step, at: number): void {
+  for (const call of runningCalls(step.state)) {
+    const { toolCallId, toolName, input } = call;
+    if (serverTool(step.state.charter, toolName) === undefined) logResult(step, at, call, unknownTool(toolName));
+    else step.effects.push({ type: "call", toolCallId, toolName, input });
+  }
+}
+
+/** After a restart nobody knows how far a call had come: only one that may be made twice is made again. */
+export function makeCallsAgain(step: Step, at: number): void {
+  for (const call of runningCalls(step.state)) {
+    const tool = serverTool(step.state.charter, call.toolName);
+    if (tool?.idempotent === false) logResult(step, at, call, interrupted);
+  }
+  makeCalls(step, at);
+}
+
+/** An answer that was cut off has none of its calls carried out, and leaves none of the server's open. */
+export function cutCalls(step: Step, at: number, stopReason: StopReason | undefined): void {
+  if (stopReason === "tool_calls") return;
+  for (const call of step.state.calls) {
+    if (call.execution === "server" && call.result === undefined) logResult(step, at, call, cutOff);
+  }
+}
+
+/** The run ends: of the server's calls only those stay open that nobody has approved. */
+export function giveUpCalls(step: Step, at: number): void {
+  if (step.state.phase === "accepted") return;
+  settleDenied(step, at);
+  for (const call of runningCalls(step.state)) logResult(step, at, call, abandoned);
+  for (const call of step.state.calls) {
+    const isOpen = call.execution === "server" && call.result === undefined && call.confirmation === undefined;
+    if (isOpen) logResult(step, at, call, neverMade);
+  }
+}

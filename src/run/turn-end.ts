@@ -1,0 +1,40 @@
+// How a turn of a chat ended, as its visitor's object keeps it. Pure; read off a sealed run.
+import type { ChatRef } from "../../schemas/plan.ts";
+import type { TurnEnd } from "../../schemas/chat.ts";
+import type { CallRecord, CarriedCall } from "../../schemas/tool.ts";
+import { presentStep, stepAttempts, type FinishedStep, type RunState } from "./state.ts";
+
+/** `undefined` while the run is live. */
+export function turnEnd(state: RunState, { chatId }: Pick<ChatRef, "chatId">): TurnEnd | undefined {
+  const { outcome } = state;
+  if (outcome === undefined) return undefined;
+  const stopReason = outcome.outcome === "completed" ? outcome.stopReason : undefined;
+  const asked = stepAttempts(state).length > 0;
+  const steps = asked ? [...state.finished, presentStep(state)] : state.finished;
+  return {
+    runId: state.charter.runId,
+    chatId,
+    at: state.lastAt,
+    outcome: outcome.outcome,
+    ...(stopReason !== undefined && { stopReason }),
+    text: state.text,
+    reasoning: state.reasoning,
+    carried: state.carried.map(withoutDecision),
+    steps: steps.map(({ text, reasoning, calls }: FinishedStep) => ({ text, reasoning, calls: [...calls] })),
+    titles: [...state.titles],
+    ...(outcome.usage !== undefined && { usage: outcome.usage }),
+  };
+}
+
+function withoutDecision(carried: CarriedCall): CallRecord {
+  const { toolCallId, toolName, input, execution, confirmation, echo, result } = carried;
+  return {
+    toolCallId,
+    toolName,
+    input,
+    execution,
+    ...(confirmation !== undefined && { confirmation }),
+    ...(echo !== undefined && { echo }),
+    ...(result !== undefined && { result }),
+  };
+}

@@ -1,0 +1,36 @@
+// The conversation that a run has added to its request: what the next model call is sent after the request's own messages. Pure.
+import type { Message } from "../../schemas/run.ts";
+import type { CallRecord } from "../../schemas/tool.ts";
+import { presentStep, type FinishedStep, type RunState } from "./state.ts";
+
+/** Results of carried calls, then each step with its calls and results; the present one once its model has ended. */
+export function turns(state: RunState): Message[] {
+  const steps = state.stepEnd === undefined ? state.finished : [...state.finished, presentStep(state)];
+  return [...state.carried.flatMap(resultMessage), ...steps.flatMap(stepMessages)];
+}
+
+function stepMessages({ text, calls }: FinishedStep): Message[] {
+  // No model takes a turn of nothing but white space.
+  const content = text.trim() === "" ? undefined : text;
+  if (content === undefined && calls.length === 0) return [];
+  const toolCalls = calls.map(({ toolCallId, toolName, input, echo }) => ({
+    toolCallId,
+    toolName,
+    input,
+    ...(echo !== undefined && { echo }),
+  }));
+  return [
+    {
+      role: "assistant",
+      ...(content !== undefined && { content }),
+      ...(toolCalls.length > 0 && { toolCalls }),
+    },
+    ...calls.flatMap(resultMessage),
+  ];
+}
+
+function resultMessage({ toolCallId, result }: CallRecord): Message[] {
+  if (result === undefined) return [];
+  const { output, isError } = result;
+  return [{ role: "tool", toolCallId, output, ...(isError === true && { isError }) }];
+}
