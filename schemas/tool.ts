@@ -39,8 +39,10 @@ export interface ToolRule {
   /** None: tools of any domain. */
   domains: readonly string[];
   maxMode?: ToolMode;
-  /** Domains that are switched off. */
+  /** Domains of configured tools that are switched off. */
   without: readonly string[];
+  /** Domains of configured tools that are switched on, whatever the patterns say. */
+  opened?: readonly string[];
 }
 
 /** What became of a call. `output` is what the model and the client are given. */

@@ -1,17 +1,10 @@
 // Bytes as base64url text without padding (RFC 4648, section 5), and back.
 
-export function toBase64Url(bytes: Uint8Array): string {
-  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-  return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
+import { fromBase64, toBase64 } from "./base64.ts";
+
+export const toBase64Url = (bytes: Uint8Array): string =>
+  toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
 /** `undefined` when the text is not base64url, or empty. */
-export function fromBase64Url(text: string): Uint8Array | undefined {
-  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
-  try {
-    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
-}
+export const fromBase64Url = (text: string): Uint8Array | undefined =>
+  /^[A-Za-z0-9_-]+$/.test(text) ? fromBase64(text.replaceAll("-", "+").replaceAll("_", "/")) : undefined;

@@ -19,6 +19,10 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
     folder: "src/http/",
     may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "html-to-text", "holdfast.config.json"],
   },
+  {
+    folder: "durable-objects/tools/",
+    may: [...shell, "durable-objects/", "@modelcontextprotocol/sdk/"],
+  },
   { folder: "durable-objects/", may: [...shell, "durable-objects/", "cloudflare:"] },
   { folder: "src/client/", may: ["src/wire/", "src/client/"], mayType: ["schemas/"] },
   { folder: "src/console/", may: ["src/wire/", "src/client/", "src/console/"], mayType: ["schemas/"] },

@@ -1,0 +1,53 @@
+// One call of a tool at an MCP server. Always gives a result, but for faults of ours.
+import type { ServerTool, ToolResult, ToolServer, ToolSource } from "../../schemas/tool.ts";
+import { mcpResult } from "../../src/run/mcp-result.ts";
+import { toolError } from "../../src/run/tool-output.ts";
+import { locate } from "./mcp-endpoint.ts";
+import type { CallPlace, ToolCallInput } from "./tool-place.ts";
+
+type McpSource = Exclude<ToolSource, { type: "http" }>;
+
+export async function callMcpTool(
+  { name, source }: ServerTool & { source: McpSource },
+  { toolCallId, input }: ToolCallInput,
+  where: CallPlace,
+): Promise<ToolResult> {
+  const server = where.servers.find((one) => isAt(source, one));
+  const located = server === undefined ? undefined : await locate(server, where);
+  if (located === undefined) return toolError("The MCP server of this tool is not configured any more.");
+  if (!located.ok) return toolError(located.error);
+  let reported = false;
+  const tell = (status: "running" | "completed" | "failed", detail?: string): void => {
+    reported = true;
+    where.progress([{ id: toolCallId, label: name, status, ...(detail !== undefined && { detail }) }]);
+  };
+  const answer = await where.connections.request(located.endpoint, {
+    method: "tools/call",
+    params: { name: source.toolName, arguments: input },
+    signal: where.signal,
+    onProgress: (progress) => {
+      if (!where.signal.aborted) tell("running", detailOf(progress));
+    },
+  });
+  const result = answer.ok ? mcpResult(answer.result, where.maxOutputBytes) : toolError(answer.error);
+  if (reported && !where.signal.aborted) tell(result.isError === true ? "failed" : "completed");
+  return result;
+}
+
+const isAt = (source: McpSource, server: ToolServer): boolean =>
+  source.type === "mcp" ? server.type === "mcp" && server.id === source.serverId : server.type === "host";
+
+/** Characters. */
+const MAX_DETAIL = 200;
+
+function detailOf({
+  progress,
+  total,
+  message,
+}: {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
+}) {
+  return (message ?? (total === undefined ? String(progress) : `${progress}/${total}`)).slice(0, MAX_DETAIL);
+}
