@@ -3,13 +3,12 @@ import type { LogEntry } from "../schemas/event.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStatus } from "../schemas/run.ts";
 import { parseJson } from "../src/wire/json.ts";
+import { cutText } from "./row-parts.ts";
 import type { RunLogStore } from "./run-row.ts";
 import { decodeSegment, encodeSegment } from "./segment-codec.ts";
 
 /** A segment's key is its first sequence times this, plus the part: one that does not fit into a row goes on in the next. */
 const PARTS = 1024;
-/** UTF-16 units per row: at most 1.5 MB of UTF-8, below the platform's 2 MB. */
-const ROW_UNITS = 500_000;
 /** UTF-16 units of payload after which a segment is closed. */
 const SEGMENT_UNITS = 32_768;
 /** Entries after which a segment is closed: what one page of a replay holds at most. */
@@ -38,9 +37,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     const [first] = open;
     const last = open.at(-1);
     if (first === undefined || last === undefined) return;
-    let rest = encodeSegment(open);
-    for (let part = 0; rest !== ""; part++) {
-      const cut = isHighSurrogate(rest, ROW_UNITS - 1) ? ROW_UNITS - 1 : ROW_UNITS;
+    for (const [part, body] of cutText(encodeSegment(open)).entries()) {
       query(
         `INSERT INTO segment (id, last, reserved, written, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
          SET last = excluded.last, reserved = excluded.reserved, written = excluded.written, body = excluded.body`,
@@ -48,9 +45,8 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         last.sequence,
         reservedTo,
         rowsWritten + 1,
-        rest.slice(0, cut),
+        body,
       );
-      rest = rest.slice(cut);
     }
   };
 
@@ -193,11 +189,6 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
 }
 
 const textOf = (value: SqlStorageValue | undefined): string => (typeof value === "string" ? value : "");
-
-const isHighSurrogate = (text: string, index: number): boolean => {
-  const unit = text.charCodeAt(index);
-  return unit >= 0xd800 && unit < 0xdc00;
-};
 
 const statusOf = (value: unknown): RunStatus =>
   value === "completed" || value === "error" || value === "cancelled" ? value : "running";

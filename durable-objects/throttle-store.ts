@@ -6,6 +6,8 @@ const MINUTE_MS = 60_000;
 export interface ThrottleStore {
   /** Counts one attempt and gives `undefined`, or, when the window is used up, the milliseconds until the next one. */
   take(name: string, throttle: Throttle, now: number): number | undefined;
+  /** Forgets the windows that are over. */
+  sweep(now: number): void;
 }
 
 /** The table is made when something is first counted. Windows that are over are swept when another one begins. */
@@ -20,7 +22,12 @@ export function throttleStore(storage: DurableObjectStorage): ThrottleStore {
     sql.exec("CREATE INDEX IF NOT EXISTS throttle_until ON throttle (until)");
     ready = true;
   };
+  const sweep = (now: number): void => {
+    prepare();
+    sql.exec("DELETE FROM throttle WHERE until <= ?", now);
+  };
   return {
+    sweep,
     take(name, { max, minutes }, now) {
       if (max === 0) return undefined;
       prepare();
@@ -33,7 +40,7 @@ export function throttleStore(storage: DurableObjectStorage): ThrottleStore {
         sql.exec("UPDATE throttle SET used = used + 1 WHERE name = ?", name);
         return undefined;
       }
-      sql.exec("DELETE FROM throttle WHERE until <= ?", now);
+      sweep(now);
       const until = now + minutes * MINUTE_MS;
       sql.exec("INSERT OR REPLACE INTO throttle (name, used, until) VALUES (?, 1, ?)", name, until);
       return undefined;

@@ -3,6 +3,7 @@ declare namespace Cloudflare {
   interface Env {
     RUN: DurableObjectNamespace<import("../durable-objects/run-object.ts").RunObject>;
     TENANT: DurableObjectNamespace<import("../durable-objects/tenant-object.ts").TenantObject>;
+    VISITOR: DurableObjectNamespace<import("../durable-objects/visitor-object.ts").VisitorObject>;
     ASSETS?: Fetcher;
     /** Replaces holdfast.config.json whole: an object, or its JSON text. */
     CONFIG?: unknown;

@@ -3,6 +3,7 @@ import { handle } from "./http/router.ts";
 
 export { RunObject } from "../durable-objects/run-object.ts";
 export { TenantObject } from "../durable-objects/tenant-object.ts";
+export { VisitorObject } from "../durable-objects/visitor-object.ts";
 
 export default {
   fetch: (request, env) => handle(request, env),

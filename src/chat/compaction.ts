@@ -1,0 +1,55 @@
+// When a conversation has grown long: what of it a model is to sum up, and how much of a chat is kept. Pure.
+import type { HistoryEntry, TurnEndAnswer } from "../../schemas/chat.ts";
+import { callsOf, cutBefore } from "./history.ts";
+import type { Summary } from "./model-messages.ts";
+
+/** Entries without a summary from which on one is asked for, and how many of them it leaves alone. */
+const LONG = 40;
+const KEPT = 20;
+/** UTF-16 units of one entry and of all that a model is to sum up. */
+const MAX_ENTRY = 4_000;
+const MAX_TEXT = 120_000;
+/** UTF-16 units of a chat's messages, and of its conversation, that are kept; and what is left once the oldest have gone. */
+const MAX_KEPT = 8_000_000;
+const LEFT = 6_000_000;
+
+/** The part of a long conversation that a model is to sum up, with the summary so far; `undefined` while it is short enough. */
+export function summaryWanted(
+  entries: readonly HistoryEntry[],
+  summary: Summary | undefined,
+): TurnEndAnswer["summarize"] {
+  const from = summary?.through ?? 0;
+  if (entries.length - from < LONG) return undefined;
+  const lines = summary === undefined ? [] : [`Summary so far: ${summary.text}`];
+  let units = lines.join("").length;
+  let end = from;
+  for (const entry of entries.slice(from, cutBefore(entries, entries.length - KEPT))) {
+    const line = lineOf(entry);
+    units += line.length;
+    if (units > MAX_TEXT) break;
+    lines.push(line);
+    end++;
+  }
+  const through = cutBefore(entries, end);
+  if (through <= from) return undefined;
+  return { text: lines.slice(0, lines.length - (end - through)).join("\n"), through };
+}
+
+function lineOf(entry: HistoryEntry): string {
+  const calls = callsOf(entry).map(({ function: { name, arguments: text } }) => `[calls ${name} with ${text}]`);
+  const line = `${entry.role}: ${[entry.content, ...calls].filter((text) => text !== "").join(" ")}`;
+  return line.length <= MAX_ENTRY ? line : `${line.slice(0, MAX_ENTRY)}...`;
+}
+
+/** How many of the oldest items go so that a chat stays within its bounds. The newest always stays. */
+export function surplus(sizes: readonly number[]): number {
+  let units = sizes.reduce((sum, size) => sum + size, 0);
+  if (units <= MAX_KEPT) return 0;
+  let gone = 0;
+  for (const size of sizes.slice(0, -1)) {
+    if (units <= LEFT) break;
+    units -= size;
+    gone++;
+  }
+  return gone;
+}

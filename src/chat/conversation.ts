@@ -1,0 +1,78 @@
+// What a turn makes of a chat's conversation: at its beginning what a model is to read, at its end what it answered. Pure.
+import type { HistoryEntry, TurnEnd, TurnRequest } from "../../schemas/chat.ts";
+import type { CallRecord } from "../../schemas/tool.ts";
+import {
+  adopted,
+  answered,
+  callEntryOf,
+  resultEntry,
+  resultText,
+  UNKNOWN_EFFECT,
+  withClientResults,
+} from "./history.ts";
+
+export interface Opening {
+  entries: HistoryEntry[];
+  /** Where the prompt of this turn stands; the end when it has none. */
+  promptAt: number;
+}
+
+/**
+ * The conversation with which a turn begins. `stored`: that of the chat. `settles`: the turn carries out decisions, and goes
+ * on from what is stored. `from`: the turn tries again what another did, and does so from there.
+ */
+export function opening(
+  request: TurnRequest,
+  stored: readonly HistoryEntry[],
+  how: { settles: boolean; from: number | undefined },
+): Opening {
+  const base = how.from === undefined ? stored : stored.slice(0, how.from);
+  const { history } = request;
+  if (how.settles) return asked(withClientResults(base, history), []);
+  // Results alone belong to the calls of the stored conversation. An approval is not for them to answer.
+  const alone = history.every(({ role }) => role === "tool");
+  return asked(alone ? withClientResults(base, history) : adopted(history, stored), promptOf(request));
+}
+
+const asked = (before: HistoryEntry[], prompt: HistoryEntry[]): Opening => ({
+  entries: [...before, ...prompt],
+  promptAt: before.length,
+});
+
+function promptOf({ prompt, images = [] }: TurnRequest): HistoryEntry[] {
+  if (prompt === "" && images.length === 0) return [];
+  return [{ role: "user", content: prompt, ...(images.length > 0 && { images }) }];
+}
+
+/**
+ * The conversation after a turn, and where the turn's own answer begins: after the results of earlier calls. `decided`: the
+ * calls that this turn was to settle; none of them stays open.
+ */
+export function withAnswer(
+  stored: readonly HistoryEntry[],
+  end: TurnEnd,
+  decided: readonly string[],
+): { entries: HistoryEntry[]; answerAt: number } {
+  let entries = [...stored];
+  for (const { toolCallId, result } of end.carried) {
+    if (result !== undefined) entries = answered(entries, toolCallId, resultText(result));
+  }
+  for (const toolCallId of decided) entries = answered(entries, toolCallId, UNKNOWN_EFFECT);
+  return { entries: [...entries, ...end.steps.flatMap(stepEntries)], answerAt: entries.length };
+}
+
+function stepEntries({ text, reasoning, calls }: TurnEnd["steps"][number]): HistoryEntry[] {
+  if (text === "" && reasoning === "" && calls.length === 0) return [];
+  return [
+    {
+      role: "assistant",
+      content: text,
+      ...(reasoning !== "" && { reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls.map(callEntryOf) }),
+    },
+    ...calls.flatMap(callResult),
+  ];
+}
+
+const callResult = ({ toolCallId, result }: CallRecord): HistoryEntry[] =>
+  result === undefined ? [] : [resultEntry(toolCallId, resultText(result))];

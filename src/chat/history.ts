@@ -1,0 +1,163 @@
+// The conversation of a chat as its entries: which calls are open, where a result goes, and how a history is made whole. Pure.
+import type { HistoryEntry } from "../../schemas/chat.ts";
+import type { CallRecord, ToolResult } from "../../schemas/tool.ts";
+import { asRecord, parseJson } from "../wire/json.ts";
+
+export type CallEntry = NonNullable<HistoryEntry["tool_calls"]>[number];
+
+/** What a model reads of a call that nobody has answered. */
+export const NO_RESULT = JSON.stringify({ success: false, error: "No result was given." });
+/** What it reads of an approved call whose run ended without a word about it. */
+export const UNKNOWN_EFFECT = JSON.stringify({
+  success: false,
+  error: "The run ended while this tool ran; whether it took effect is not known.",
+});
+
+/** A result as the text of its entry. */
+export const resultText = ({ output }: Pick<ToolResult, "output">): string =>
+  typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
+
+export const callsOf = (entry: HistoryEntry): readonly CallEntry[] => entry.tool_calls ?? [];
+
+/** A call with its arguments read; arguments that are no JSON object read as none. */
+export function recordOf({
+  id,
+  function: { name, arguments: text },
+  execution,
+  confirmation,
+  echo,
+}: CallEntry): CallRecord {
+  return {
+    toolCallId: id,
+    toolName: name,
+    input: asRecord(parseJson(text)?.value) ?? {},
+    execution,
+    ...(confirmation !== undefined && { confirmation }),
+    ...(echo !== undefined && { echo }),
+  };
+}
+
+export function callEntryOf({ toolCallId, toolName, input, execution, confirmation, echo }: CallRecord): CallEntry {
+  return {
+    id: toolCallId,
+    function: { name: toolName, arguments: JSON.stringify(input) },
+    execution,
+    ...(confirmation !== undefined && { confirmation }),
+    ...(echo !== undefined && { echo }),
+  };
+}
+
+export const resultEntry = (toolCallId: string, content: string): HistoryEntry => ({
+  role: "tool",
+  content,
+  tool_call_id: toolCallId,
+});
+
+/**
+ * The result of each call: the first entry after it that names it, before another call does. Calls of clients may repeat an
+ * id in later turns, so a call is known by its entry.
+ */
+export function resultsIn(entries: readonly HistoryEntry[]): ReadonlyMap<CallEntry, HistoryEntry> {
+  const found = new Map<CallEntry, HistoryEntry>();
+  const next = new Map<string, HistoryEntry>();
+  for (const entry of entries.toReversed()) {
+    if (entry.role === "tool") next.set(entry.tool_call_id ?? "", entry);
+    for (const call of callsOf(entry)) {
+      const result = next.get(call.id);
+      if (result !== undefined) found.set(call, result);
+    }
+    for (const { id } of callsOf(entry)) next.delete(id);
+  }
+  return found;
+}
+
+/**
+ * The history with each result directly after the entry of its call, in the order of the calls. Results without a call are
+ * left out, and so are calls without an id or a name, and an entry's second call of one id. `missing` gives the result of an
+ * open call; `undefined` leaves it open.
+ */
+export function settled(
+  entries: readonly HistoryEntry[],
+  missing: (call: CallEntry) => string | undefined,
+): HistoryEntry[] {
+  const results = resultsIn(entries);
+  return entries.flatMap((entry) => {
+    if (entry.role === "tool") return [];
+    if (entry.role !== "assistant" || entry.tool_calls === undefined) return [entry];
+    const calls = new Map<string, CallEntry>();
+    for (const call of entry.tool_calls) {
+      if (call.id !== "" && call.function.name !== "" && !calls.has(call.id)) calls.set(call.id, call);
+    }
+    const answers = [...calls.values()].flatMap((call) => {
+      const content = results.get(call)?.content ?? missing(call);
+      return content === undefined ? [] : [resultEntry(call.id, content)];
+    });
+    const { tool_calls: _all, ...rest } = entry;
+    return [calls.size === 0 ? rest : { ...rest, tool_calls: [...calls.values()] }, ...answers];
+  });
+}
+
+/** The open calls of a conversation, in order. */
+function openCalls(entries: readonly HistoryEntry[]): CallEntry[] {
+  const results = resultsIn(entries);
+  return entries.flatMap((entry) => callsOf(entry).filter((call) => !results.has(call)));
+}
+
+const awaitsApproval = ({ execution, confirmation }: CallEntry): boolean =>
+  execution === "server" && confirmation === "required";
+
+/** The server's calls that wait for a user's decision. */
+export const openApprovals = (entries: readonly HistoryEntry[]): CallRecord[] =>
+  openCalls(entries).filter(awaitsApproval).map(recordOf);
+
+/** The conversation with a result for an open call, after those of the same entry; as it was when no open call has this id. */
+export function answered(entries: readonly HistoryEntry[], toolCallId: string, content: string): HistoryEntry[] {
+  const results = resultsIn(entries);
+  const at = entries.findLastIndex((entry) =>
+    callsOf(entry).some((call) => call.id === toolCallId && !results.has(call)),
+  );
+  if (at < 0) return [...entries];
+  let end = at + 1;
+  while (entries[end]?.role === "tool") end++;
+  return [...entries.slice(0, end), resultEntry(toolCallId, content), ...entries.slice(end)];
+}
+
+/** The conversation with the results that a client gives for its own open calls. */
+export function withClientResults(entries: readonly HistoryEntry[], given: readonly HistoryEntry[]): HistoryEntry[] {
+  const open = openCalls(entries).filter(({ execution }) => execution === "client");
+  return open.reduce<HistoryEntry[]>(
+    (all, { id }) => {
+      const result = given.findLast((entry) => entry.role === "tool" && entry.tool_call_id === id);
+      return result === undefined ? all : answered(all, id, result.content);
+    },
+    [...entries],
+  );
+}
+
+/**
+ * A history that a client gives, as the conversation to keep. None of its calls is open afterwards, so nothing that a client
+ * writes can be approved: an open one gets the result that the stored conversation has, or an honest one.
+ */
+export function adopted(given: readonly HistoryEntry[], stored: readonly HistoryEntry[]): HistoryEntry[] {
+  const results = resultsIn(stored);
+  const known = new Map<string, { call: CallEntry; result: string | undefined }>();
+  for (const call of stored.flatMap(callsOf)) known.set(call.id, { call, result: results.get(call)?.content });
+  const whole = settled(given, ({ id }) => known.get(id)?.result ?? NO_RESULT);
+  return whole.map((entry) => {
+    if (entry.tool_calls === undefined) return entry;
+    const calls = entry.tool_calls.map((call) => {
+      const echo = known.get(call.id)?.call.echo;
+      return echo === undefined || known.get(call.id)?.call.function.name !== call.function.name
+        ? call
+        : { ...call, echo };
+    });
+    return { ...entry, tool_calls: calls };
+  });
+}
+
+/** The nearest place at or before `at` where a conversation may be cut: no result stands without its call. */
+export function cutBefore(entries: readonly HistoryEntry[], at: number): number {
+  let cut = Math.max(0, Math.min(at, entries.length));
+  while (cut > 0 && entries[cut]?.role === "tool") cut--;
+  return cut;
+}
