@@ -7,7 +7,7 @@ import { dialectIn, isDialectId } from "../src/dialects/index.ts";
 import { withPrefill } from "../src/providers/conversation.ts";
 import { adapters } from "../src/providers/index.ts";
 import { transition, type Input } from "../src/run/machine.ts";
-import { damagedLog } from "../src/run/outcome.ts";
+import { damagedLog, replacedText } from "../src/run/outcome.ts";
 import type { RunState } from "../src/run/state.ts";
 import type { Effect } from "../src/run/step.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
@@ -264,6 +264,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
         ...position,
         heartbeatMs: limits.heartbeatMs,
         damage: damagedLog(runId),
+        replaced: replacedText(runId),
         onClose: viewerLeft,
       });
       return new Response(stream, { headers });

@@ -1,7 +1,9 @@
 // One attached reader: a cursor, a dialect and a byte stream that is only filled when it is pulled. It keeps no queue and never writes to the log.
-import type { LogEntry } from "../schemas/event.ts";
+import * as v from "valibot";
+import { payloadSchemas, type LogEntry } from "../schemas/event.ts";
 import type { IndeRunError } from "../schemas/problem.ts";
 import type { Dialect } from "../src/dialects/dialect.ts";
+import { parseJson } from "../src/wire/json.ts";
 import type { Frames } from "./frames.ts";
 import type { RunLog } from "./run-log.ts";
 import { within } from "./within.ts";
@@ -17,6 +19,8 @@ export interface ViewerOptions {
   heartbeatMs: number;
   /** What a reader is told when part of the log cannot be read. */
   damage: IndeRunError;
+  /** What a reader is told that cannot replace what it has shown, and would have to. */
+  replaced: IndeRunError;
   /** Runs once, when the reader has left or has everything. */
   onClose(): void;
 }
@@ -30,7 +34,11 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
   let prefix = dialect.preamble + (options.opening === undefined ? "" : frames.text(dialect, [options.opening]));
   let hasOpening = options.opening !== undefined;
   let damaged = false;
+  /** The reader was told of a failure that nothing may follow. */
+  let failed = false;
   let open = true;
+  /** When the reader was last sent something. */
+  let sentAt = Date.now();
 
   const close = (): void => {
     if (!open) return;
@@ -41,24 +49,40 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
   const withPrefix = (text: string): Uint8Array => {
     const bytes = encoder.encode(prefix + text);
     prefix = "";
+    hasOpening = false;
     return bytes;
   };
 
   /** The next bytes, if there are any. */
   const next = (): Uint8Array | undefined => {
-    const page = log.page(cursor);
-    if ("damagedTo" in page) {
-      cursor = page.damagedTo;
-      if (damaged) return undefined;
-      damaged = true;
-      return withPrefix(dialect.failure(options.damage));
+    for (;;) {
+      const page = log.page(cursor);
+      if ("damagedTo" in page) {
+        cursor = page.damagedTo;
+        if (damaged) continue;
+        damaged = true;
+        failed = !dialect.replaces;
+        return withPrefix(dialect.failure(options.damage));
+      }
+      if (page.entries.length === 0) return hasOpening ? withPrefix("") : undefined;
+      cursor = page.entries.at(-1)?.sequence ?? cursor;
+      const bytes = bytesOf(page.entries);
+      if (bytes.length > 0) return bytes;
     }
+  };
+
+  /** No bytes when this dialect shows nothing of the entries. */
+  const bytesOf = (read: readonly LogEntry[]): Uint8Array => {
     // After damage only the end is told: what lies between would hide the gap.
-    const entries = damaged ? page.entries.filter(({ type }) => type === "terminal") : page.entries;
-    cursor = page.entries.at(-1)?.sequence ?? cursor;
-    if (entries.length === 0 && !hasOpening) return undefined;
-    hasOpening = false;
-    return prefix === "" ? frames.bytes(dialect, entries) : withPrefix(frames.text(dialect, entries));
+    const entries = damaged ? read.filter(({ type }) => type === "terminal") : read;
+    const end = dialect.replaces ? -1 : entries.findIndex((entry) => isReplacement(entry, options.cursor));
+    if (end >= 0) {
+      failed = true;
+      return withPrefix(frames.text(dialect, entries.slice(0, end)) + dialect.failure(options.replaced));
+    }
+    if (prefix === "") return entries.length === 0 ? nothing : frames.bytes(dialect, entries);
+    const text = frames.text(dialect, entries);
+    return text === "" && !hasOpening ? nothing : withPrefix(text);
   };
 
   return new ReadableStream<Uint8Array>(
@@ -66,19 +90,24 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
       async pull(controller) {
         while (open) {
           const bytes = next();
-          if (bytes !== undefined) controller.enqueue(bytes);
-          if ((log.gone && bytes === undefined) || (log.sealed && cursor >= log.visibleTo)) {
+          if (bytes !== undefined) {
+            controller.enqueue(bytes);
+            sentAt = Date.now();
+          }
+          if (failed || (log.gone && bytes === undefined) || (log.sealed && cursor >= log.visibleTo)) {
             controller.close();
             close();
             return;
           }
           if (bytes !== undefined) return;
           if (cursor < log.visibleTo) continue;
-          // A reader that leaves meanwhile is only forgotten at the next wake: nothing is held back by that.
-          const moved = await within(log.changed(), heartbeatMs);
+          // A reader that leaves meanwhile is only forgotten at the next wake: nothing is held back by that. What wakes it
+          // may be nothing that its dialect shows.
+          const left = sentAt + heartbeatMs - Date.now();
+          const moved = left > 0 && (await within(log.changed(), left));
           if (moved || !open) continue;
           controller.enqueue(withPrefix(dialect.heartbeat));
-          hasOpening = false;
+          sentAt = Date.now();
           return;
         }
       },
@@ -86,4 +115,14 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
     },
     { highWaterMark: 0 },
   );
+}
+
+const nothing = new Uint8Array();
+
+/** Whether a reader that came with this cursor would have to replace what it has shown: what a crash voided only if it saw it. */
+function isReplacement({ type, payload }: LogEntry, cursor: number): boolean {
+  if (type !== "content_snapshot") return false;
+  const snapshot = parseJson(payload)?.value;
+  if (!v.is(payloadSchemas.content_snapshot, snapshot)) return true;
+  return snapshot.releasedFrom === undefined || cursor >= snapshot.releasedFrom;
 }

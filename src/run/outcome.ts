@@ -71,6 +71,19 @@ export function damagedLog(runId: string): IndeRunError {
   };
 }
 
+/** What a reader is told that has shown a text which no longer holds, and cannot replace it. */
+export function replacedText(runId: string): IndeRunError {
+  return {
+    schemaVersion: "1.0",
+    errorClass: "Internal",
+    message:
+      "The text shown so far was replaced, which this stream cannot show. Read the run again from its beginning.",
+    runId,
+    retryable: false,
+    details: { code: "text_replaced" },
+  };
+}
+
 /** The run ends because its log cannot be read whole; the text is what could be read. */
 export function damagedOutcome(state: RunState, at: number): Outcome {
   const { errorClass, message, details } = damagedLog(state.charter.runId);

@@ -5,6 +5,7 @@ import type { LogEntry } from "../../schemas/event.ts";
 import { dialects, isDialectId } from "../../src/dialects/index.ts";
 import { streamEventJson } from "../../src/dialects/inderun.ts";
 import { sseReader } from "../../src/wire/sse-reader.ts";
+import { hostile } from "../support/hostile-text.ts";
 import { toBytes } from "../support/provider-bytes/splits.ts";
 
 const { sse, ndjson } = dialects.inderun;
@@ -12,32 +13,6 @@ const entry: LogEntry = { sequence: 7, at: 1_780_000_000_000, type: "content_del
 const json =
   '{"schemaVersion":"1.0","runId":"run_1","sequence":7,"timestamp":1780000000000,"type":"content_delta","payload":{"text":"Hé\\n"}}';
 
-/** Strings in which everything that could end a line or a frame is frequent. */
-const hostile = fc.oneof(
-  fc.string({ unit: "binary" }),
-  fc
-    .array(
-      fc.constantFrom(
-        "\n",
-        "\r",
-        "\r\n",
-        "\n\n",
-        "\u2028",
-        "\u2029",
-        "\u0085",
-        "\0",
-        "\uFEFF",
-        "\uD800",
-        '"',
-        "\\",
-        "data: ",
-        "id: 9",
-        "</script>",
-      ),
-      { maxLength: 12 },
-    )
-    .map((parts) => parts.join("")),
-);
 const entries = fc.record({
   sequence: fc.nat(),
   at: fc.nat(),

@@ -7,7 +7,7 @@ import type { RunLogStore } from "../../durable-objects/run-row.ts";
 import { viewerStream } from "../../durable-objects/viewer.ts";
 import type { LogEntry, LogEvent } from "../../schemas/event.ts";
 import { indeRunNdjson } from "../../src/dialects/inderun.ts";
-import { damagedLog } from "../../src/run/outcome.ts";
+import { damagedLog, replacedText } from "../../src/run/outcome.ts";
 
 const seed = Number(process.env["LAW_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`viewer laws: LAW_SEED=${seed}`);
@@ -89,6 +89,7 @@ async function play(
       opening: undefined,
       heartbeatMs: 1_000_000,
       damage: damagedLog("r"),
+      replaced: replacedText("r"),
       onClose: () => undefined,
     });
     return {
