@@ -1,6 +1,8 @@
 // Wires the page: form, buttons, keys and address on one side, requests and the followed run on the other. Holds the only
-// mutable state of the console; every rule about a run is in run-view.ts.
+// mutable state of the runs' view; every rule about a run is in run-view.ts. The chat is another view of the same page.
+import { createApiKey } from "./api-key.ts";
 import { createApi, type Problem } from "./api.ts";
+import { startChatPage } from "./chat/chat-page.ts";
 import { type Connection, follow, type Notice } from "./connection.ts";
 import { byId } from "./elements.ts";
 import { type Fields, textIn } from "./fields.ts";
@@ -8,8 +10,8 @@ import { clearProblem, showProblem } from "./problem-panel.ts";
 import { canCancel, canDrop, canResume, createRender } from "./render.ts";
 import { type Input, newRunView, reduce, type RunView } from "./run-view.ts";
 import { markFaults, offerRoutes, readForm } from "./start-form.ts";
+import { createViews } from "./views.ts";
 
-const keyName = "holdfast-api-key";
 const clockMs = 250;
 /** At most one drawing per this many milliseconds, however many events arrive. */
 const drawMs = 30;
@@ -18,10 +20,11 @@ const repeatAdvice = "Start again as it is: the same request keeps its run id an
 const rereadAdvice = "Reload the page to read the run from its first event.";
 
 const prompt = byId("prompt", HTMLTextAreaElement);
-const keyField = byId("api-key", HTMLInputElement);
+const apiKey = createApiKey([byId("api-key", HTMLInputElement), byId("chat-key", HTMLInputElement)], sessionStorage);
 const startButton = byId("start", HTMLButtonElement);
-const render = createRender();
-const api = createApi(() => keyField.value.trim());
+const views = createViews();
+const render = createRender((title) => views.name("runs", title));
+const api = createApi(apiKey.value);
 
 let view: RunView | null = null;
 let connection: Connection | null = null;
@@ -173,9 +176,7 @@ const offerStart = (): void => {
   startButton.disabled = starting || prompt.value.trim() === "";
 };
 
-keyField.value = sessionStorage.getItem(keyName) ?? "";
-keyField.addEventListener("change", () => {
-  sessionStorage.setItem(keyName, keyField.value.trim());
+apiKey.onChange(() => {
   clearProblem();
   readRoutes().catch(reportError);
 });
@@ -197,6 +198,7 @@ byId("cancel", HTMLButtonElement).addEventListener("click", () => {
 document.addEventListener("keydown", (event) => {
   // Escape also closes an open select and ends a composition; those are not meant for the run.
   if (event.key !== "Escape" || event.isComposing || event.target instanceof HTMLSelectElement) return;
+  if (views.shown() !== "runs") return;
   cancel().catch(reportError);
 });
 window.addEventListener("hashchange", openFromAddress);
@@ -207,3 +209,4 @@ setInterval(() => {
 offerStart();
 readRoutes().catch(reportError);
 openFromAddress();
+startChatPage(views, apiKey);

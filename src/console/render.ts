@@ -18,12 +18,14 @@ export const canResume = (view: RunView): boolean =>
 export const canCancel = (view: RunView): boolean =>
   view.status === "running" && !view.cancelAsked && view.link !== "refused";
 
-export const createRender = (): Render => {
+/** `entitle` is told the page's title. */
+export const createRender = (entitle: (title: string) => void): Render => {
   let drawn: RunView | null = null;
   return (view, now) => {
     const before = drawn?.runId === view.runId ? drawn : null;
     drawn = view;
     renderHead(view, now);
+    entitle(`${statusWords(view)} · Holdfast console`);
     renderButtons(view);
     renderIntegrity(view);
     renderText(view, before);
@@ -46,7 +48,6 @@ const renderHead = (view: RunView, now: number): void => {
   const end = view.endedAt ?? (view.status === "running" ? now : null);
   const known = view.startedAt !== null && end !== null;
   setText(byId("elapsed", HTMLElement), known ? durationWords(end - view.startedAt) : "–");
-  document.title = `${status} · Holdfast console`;
 };
 
 const renderButtons = (view: RunView): void => {

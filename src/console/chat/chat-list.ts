@@ -1,0 +1,84 @@
+// The list of chats with its two dialogs. It shows rows and asks for names and a yes; what is done about them is its caller's.
+import { byId, make, setText } from "../elements.ts";
+import { timeWords } from "./chat-words.ts";
+import type { ChatRow } from "./history.ts";
+
+export type ListActions = {
+  readonly rename: (row: ChatRow, title: string) => void;
+  readonly remove: (row: ChatRow) => void;
+};
+
+export type ChatList = (rows: readonly ChatRow[], openChatId: string) => void;
+
+export const createChatList = ({ rename, remove }: ListActions): ChatList => {
+  const renaming = dialogOf("rename-dialog");
+  const deleting = dialogOf("delete-dialog");
+  const field = byId("rename-field", HTMLInputElement);
+
+  const askName = (row: ChatRow): void => {
+    field.value = nameOf(row);
+    renaming(() => {
+      const title = field.value.trim();
+      if (title !== "" && title !== row.title) rename(row, title);
+    });
+    field.select();
+  };
+  const askYes = (row: ChatRow): void => {
+    setText(byId("delete-words", HTMLElement), `“${nameOf(row)}” and its messages are gone for good.`);
+    deleting(() => remove(row));
+  };
+
+  return (rows, openChatId) => {
+    byId("chats-empty", HTMLElement).hidden = rows.length > 0;
+    const list = byId("chat-list", HTMLElement);
+    const focused = list.contains(document.activeElement) ? document.activeElement?.getAttribute("data-focus") : null;
+    list.replaceChildren(
+      ...rows.map((row) => {
+        const item = make("li");
+        const link = make("a", "", "chat-link");
+        link.href = `#chat=${encodeURIComponent(row.chatId)}`;
+        if (row.chatId === openChatId) link.setAttribute("aria-current", "true");
+        link.append(
+          make("span", nameOf(row), "chat-name"),
+          make("span", timeWords(row.updatedAt, new Date()), "chat-time"),
+        );
+        link.dataset["focus"] = `open ${row.chatId}`;
+        item.append(link, tool("Rename", row, askName), tool("Delete", row, askYes));
+        return item;
+      }),
+    );
+    if (focused === null || focused === undefined) return;
+    const again = [...list.querySelectorAll<HTMLElement>("[data-focus]")].find(
+      ({ dataset }) => dataset["focus"] === focused,
+    );
+    (again ?? byId("new-chat", HTMLElement)).focus({ preventScroll: true });
+  };
+};
+
+const nameOf = ({ title, preview }: ChatRow): string => [title, preview].find((name) => name !== "") ?? "Untitled chat";
+
+const tool = (word: "Rename" | "Delete", row: ChatRow, act: (row: ChatRow) => void): HTMLElement => {
+  const button = make("button", word === "Rename" ? "✎" : "✕", "small");
+  button.type = "button";
+  button.title = word;
+  button.ariaLabel = `${word} ${nameOf(row)}`;
+  button.dataset["focus"] = `${word} ${row.chatId}`;
+  button.addEventListener("click", () => act(row));
+  return button;
+};
+
+/** Opens a dialog of index.html; `yes` is called when its form is submitted. Closing gives the focus back by itself. */
+const dialogOf = (id: string): ((yes: () => void) => void) => {
+  const dialog = byId(id, HTMLDialogElement);
+  let agreed: () => void = () => {};
+  dialog.querySelector("form")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    dialog.close();
+    agreed();
+  });
+  dialog.querySelector("button[value=close]")?.addEventListener("click", () => dialog.close());
+  return (yes) => {
+    agreed = yes;
+    dialog.showModal();
+  };
+};

@@ -1,0 +1,70 @@
+// The words of the chat for where it stands. Pure.
+import { type ChatView, isLive, openPageCalls, undecided } from "./chat-view.ts";
+import type { CallState } from "./tool-calls.ts";
+
+export const phaseWords = (view: ChatView): string => {
+  switch (view.phase) {
+    case "asking":
+      return "Sending…";
+    case "open":
+      return openWords(view);
+    case "lost":
+      return `Connection lost. Trying again${view.retryInMs === null ? "" : ` in ${Math.ceil(view.retryInMs / 1_000)} s`}…`;
+    case "stopping":
+      return "Stopping…";
+    case "idle":
+      return undecided(view).length + openPageCalls(view).length > 0 ? "Waiting for you." : "";
+  }
+};
+
+const openWords = ({ messages, answerId }: ChatView): string => {
+  const part = messages.find(({ id }) => id === answerId)?.parts.at(-1);
+  if (part === undefined) return "Waiting for the model…";
+  switch (part.kind) {
+    case "reasoning":
+      return "Thinking…";
+    case "text":
+      return "Answering…";
+    case "call":
+      return part.call.result === null ? `Calling ${part.call.toolName}…` : "Waiting for the model…";
+  }
+};
+
+export const stateWords = (state: CallState): string => {
+  switch (state) {
+    case "waiting":
+      return "waiting for you";
+    case "running":
+      return "running";
+    case "left open":
+      return "no result";
+    case "done":
+      return "done";
+    case "failed":
+      return "failed";
+    case "denied":
+      return "denied";
+  }
+};
+
+/** The page's title: what matters in a tab that is not looked at. */
+export const pageTitle = (view: ChatView): string => {
+  const name = view.title ?? "New chat";
+  return `${isLive(view) ? "… " : ""}${name} · Holdfast console`;
+};
+
+export const contextWords = ({ usage }: ChatView): string => {
+  if (usage === null) return "";
+  const [used, max] = [usage.usedTokens.toLocaleString("en"), usage.maxTokens.toLocaleString("en")];
+  return `Context ${usage.percent} % · ${used} of ${max} tokens`;
+};
+
+/** `14:05` today, else the date. Empty for no time. */
+export const timeWords = (at: string, now: Date): string => {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "";
+  const today = date.toDateString() === now.toDateString();
+  return today
+    ? date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })
+    : date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+};

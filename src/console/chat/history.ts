@@ -1,0 +1,115 @@
+// A stored chat as the page shows it. Pure; the order of texts and calls within an answer is taken from the conversation that
+// the model reads, because the stored message itself lists all texts before all calls.
+import { type Fields, listIn, parseJson, isFields, textIn } from "../fields.ts";
+import { type ChatMessage, settleCall, withCall, withDelta } from "./messages.ts";
+import { type CallResult, callFrom, resultFrom, type ToolCall } from "./tool-calls.ts";
+
+export type ChatRow = {
+  readonly chatId: string;
+  readonly title: string;
+  readonly preview: string;
+  /** RFC 3339, or empty. */
+  readonly updatedAt: string;
+};
+
+export type StoredChat = {
+  readonly chatId: string;
+  readonly title: string | null;
+  readonly messages: readonly ChatMessage[];
+  /** The turn that runs now. */
+  readonly activeRunId: string | undefined;
+};
+
+export const chatRows = (body: Fields): readonly ChatRow[] =>
+  listIn(body, "histories").flatMap((summary) => {
+    const chatId = textIn(summary, "chatId") ?? textIn(summary, "id");
+    if (chatId === undefined) return [];
+    const [title, preview] = [textIn(summary, "title") ?? "", textIn(summary, "preview") ?? ""];
+    return [{ chatId, title, preview, updatedAt: textIn(summary, "updatedAt") ?? "" }];
+  });
+
+export const storedChat = (chatId: string, detail: Fields): StoredChat => {
+  const stored = listIn(detail, "messages");
+  const entries = listIn(detail, "conversationHistory");
+  const messages = stored.flatMap((message) => messageFrom(message, entries));
+  const settled = stored
+    .flatMap((message) => listIn(message, "parts"))
+    .reduce<readonly ChatMessage[]>((all, part) => {
+      const toolCallId = textIn(part, "toolCallId");
+      if (textIn(part, "type") !== "tool-result" || toolCallId === undefined) return all;
+      return settleCall(all, toolCallId, storedResult(part));
+    }, messages);
+  const title = textIn(detail, "title");
+  return {
+    chatId,
+    title: title === "" ? null : (title ?? null),
+    messages: settled,
+    activeRunId: textIn(detail, "activeRunId"),
+  };
+};
+
+const messageFrom = (stored: Fields, entries: readonly Fields[]): readonly ChatMessage[] => {
+  const role = textIn(stored, "role");
+  const id = textIn(stored, "id") ?? "";
+  if (role === "user") return [{ id, role, parts: [{ kind: "text", text: textOf(stored) }] }];
+  return role === "assistant" ? [answerFrom({ id, role, parts: [] }, stored, entries)] : [];
+};
+
+/** Each step that called something gives its texts, then its calls; what is left of the texts comes last. */
+const answerFrom = (empty: ChatMessage, stored: Fields, entries: readonly Fields[]): ChatMessage => {
+  const calls = new Map(
+    listIn(stored, "parts").flatMap((part): [string, ToolCall][] => {
+      const call = textIn(part, "type") === "tool-call" ? callFrom(withInput(part)) : undefined;
+      return call === undefined ? [] : [[call.toolCallId, call]];
+    }),
+  );
+  const rest = { text: textOf(stored), reasoning: reasoningOf(stored) };
+  const take = (message: ChatMessage, kind: "text" | "reasoning", piece: string): ChatMessage => {
+    if (piece === "" || !rest[kind].startsWith(piece)) return message;
+    rest[kind] = rest[kind].slice(piece.length);
+    return withDelta(message, kind, piece);
+  };
+  let message = empty;
+  for (const entry of entries) {
+    const made = listIn(entry, "tool_calls").flatMap((call) => calls.get(textIn(call, "id") ?? "") ?? []);
+    if (made.length === 0) continue;
+    message = take(message, "reasoning", textIn(entry, "reasoning") ?? "");
+    message = take(message, "text", textIn(entry, "content") ?? "");
+    for (const call of made) {
+      message = withCall(message, call);
+      calls.delete(call.toolCallId);
+    }
+  }
+  message = take(message, "reasoning", rest.reasoning);
+  message = take(message, "text", rest.text);
+  for (const call of calls.values()) message = withCall(message, call);
+  return message;
+};
+
+const storedResult = (part: Fields): CallResult => {
+  const output = part["output"];
+  const value = typeof output === "string" ? parseJson(output) : undefined;
+  return resultFrom(isFields(value) ? { ...part, output: value } : part);
+};
+
+/** Some clients store an input as JSON text. */
+const withInput = (part: Fields): Fields => {
+  const { input } = part;
+  const value = typeof input === "string" ? parseJson(input) : undefined;
+  return isFields(value) ? { ...part, input: value } : part;
+};
+
+const textOf = (stored: Fields): string => {
+  const content = textIn(stored, "content") ?? "";
+  if (content.trim() !== "") return content;
+  return partTexts(stored, "text").join("\n");
+};
+
+/** A lone dot is the filler of some clients. */
+const reasoningOf = (stored: Fields): string => {
+  const text = textIn(stored, "reasoning") ?? partTexts(stored, "reasoning").join("\n");
+  return text === "." ? "" : text;
+};
+
+const partTexts = (stored: Fields, type: string): readonly string[] =>
+  listIn(stored, "parts").flatMap((part) => (textIn(part, "type") === type ? [textIn(part, "text") ?? ""] : []));

@@ -1,0 +1,93 @@
+// Draws the messages of a chat into a list, touching only what has changed: text that streams in grows, it is not written
+// again, so that a selection or an open fold stays. It holds only what it drew last.
+import { make } from "../elements.ts";
+import { type ChatView, isLive } from "./chat-view.ts";
+import type { ChatMessage, Part } from "./messages.ts";
+import { callCard, type Verdicts } from "./render-call.ts";
+import { callState } from "./tool-calls.ts";
+
+type Drawn = {
+  readonly item: HTMLElement;
+  readonly body: HTMLElement;
+  parts: { part: Part; key: string; element: HTMLElement }[];
+};
+
+export const createMessageList = (list: HTMLElement, verdicts: Verdicts): ((view: ChatView) => void) => {
+  const drawn = new Map<string, Drawn>();
+  return (view) => {
+    const known = new Set(view.messages.map(({ id }) => id));
+    for (const [id, { item }] of drawn) {
+      if (known.has(id)) continue;
+      item.remove();
+      drawn.delete(id);
+    }
+    const newest = view.messages.at(-1);
+    for (const [at, message] of view.messages.entries()) {
+      const entry = drawn.get(message.id) ?? newEntry(message);
+      drawn.set(message.id, entry);
+      if (list.children[at] !== entry.item) list.insertBefore(entry.item, list.children[at] ?? null);
+      drawParts(entry, message, isLive(view), message === newest, verdicts);
+    }
+  };
+};
+
+const newEntry = ({ role }: ChatMessage): Drawn => {
+  const item = make("li", "", "message");
+  item.dataset["role"] = role;
+  const body = make("div", "", "message-body");
+  item.append(make("p", role === "user" ? "You" : "Assistant", "unseen"), body);
+  return { item, body, parts: [] };
+};
+
+const drawParts = (entry: Drawn, message: ChatMessage, busy: boolean, isNewest: boolean, verdicts: Verdicts): void => {
+  const live = busy && isNewest;
+  entry.item.dataset["live"] = String(live && message.role === "assistant");
+  const before = entry.parts;
+  entry.parts = message.parts.map((part, at) => {
+    const old = before[at];
+    const key = keyOf(part, live, busy);
+    if (old !== undefined && old.key === key && (old.part === part || grow(old.element, old.part, part))) {
+      return { ...old, part };
+    }
+    const element = partElement(part, live, busy, verdicts);
+    if (old === undefined) entry.body.append(element);
+    else replace(old.element, element);
+    return { part, key, element };
+  });
+  for (const { element } of before.slice(message.parts.length)) element.remove();
+};
+
+/** Parts with another key are drawn anew. */
+const keyOf = (part: Part, live: boolean, busy: boolean): string => {
+  if (part.kind !== "call") return part.kind;
+  const state = callState(part.call, live);
+  return `call ${part.call.toolCallId} ${state} ${state === "waiting" && busy}`;
+};
+
+const grow = (element: HTMLElement, old: Part, part: Part): boolean => {
+  if (part.kind === "call" || old.kind === "call") return false;
+  if (!part.text.startsWith(old.text)) return false;
+  (element.querySelector(".prose") ?? element).append(part.text.slice(old.text.length));
+  return true;
+};
+
+const partElement = (part: Part, live: boolean, busy: boolean, verdicts: Verdicts): HTMLElement => {
+  switch (part.kind) {
+    case "text":
+      return make("div", part.text, "message-text");
+    case "reasoning": {
+      const fold = make("details", "", "thoughts");
+      fold.append(make("summary", "Reasoning"), make("div", part.text, "prose quiet"));
+      return fold;
+    }
+    case "call":
+      return callCard(part.call, callState(part.call, live), busy, verdicts);
+  }
+};
+
+/** Who had the focus inside keeps it nearby. */
+const replace = (old: HTMLElement, element: HTMLElement): void => {
+  const focused = old.contains(document.activeElement);
+  old.replaceWith(element);
+  if (focused) element.focus({ preventScroll: true });
+};
