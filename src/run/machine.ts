@@ -86,6 +86,8 @@ export function transition(state: RunState, input: Input): Step {
       if (state.phase === "running") resume(step, input.at, input.recoveries);
       break;
   }
+  // A run that failed at once needs no title.
+  if (step.state.phase === "sealed") step.effects = step.effects.filter(({ type }) => type !== "title");
   return step;
 }
 

@@ -5,7 +5,7 @@ import { fail, failAttempt, supersede } from "./endings.ts";
 import { damagedOutcome, failedOutcome } from "./outcome.ts";
 import { liveAttempts, onMidStreamFailure, speaker, stepAttempts, stepChain } from "./state.ts";
 import { emit, retract, type Step } from "./step.ts";
-import { resumeSteps } from "./steps.ts";
+import { isOver, resumeSteps } from "./steps.ts";
 
 const interrupted: Failure = {
   failureClass: "interrupted",
@@ -29,7 +29,8 @@ export function recover(step: Step, at: number, reservedTo: number, damaged: boo
 export function resume(step: Step, at: number, recoveries: number): void {
   const { charter, calls, stepBegun, stepEnd } = step.state;
   const isAsked = charter.agent === undefined || (stepBegun && stepEnd === undefined);
-  if (!isAsked && recoveries <= charter.maxRecoveries) return resumeSteps(step, at);
+  const mayGoOn = recoveries <= charter.maxRecoveries;
+  if (!isAsked && (mayGoOn || isOver(step.state))) return resumeSteps(step, at);
   const policy = onMidStreamFailure(charter);
   const attempts = stepAttempts(step.state);
   const live = liveAttempts(step.state);
@@ -38,7 +39,7 @@ export function resume(step: Step, at: number, recoveries: number): void {
   // Text may also stand from an attempt that failed, for another to go on from.
   const shown = isShown(step.state) || live.some(({ status }) => status === "committed");
   const lost = shown && (policy === "fail" || calls.length > 0);
-  if (lost || recoveries > charter.maxRecoveries || target === undefined) {
+  if (lost || !mayGoOn || target === undefined) {
     for (const { attempt } of live) failAttempt(step, at, attempt, interrupted);
     fail(step, at, failedOutcome(step.state, at, interrupted));
     return;

@@ -87,6 +87,12 @@ function goOn(step: Step, at: number): void {
   completeWithTitle(step, at, next.stopReason);
 }
 
+/** All that is left of a run that stands between two model calls is its end. */
+export function isOver(state: RunState): boolean {
+  const { agent } = state.charter;
+  return agent !== undefined && runningCalls(state).length === 0 && following(state, agent).type === "end";
+}
+
 type Following = { type: "step"; step: number } | { type: "end"; stopReason: StopReason | undefined };
 
 function following(state: RunState, { maxSteps }: Agent): Following {

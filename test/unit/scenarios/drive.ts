@@ -5,6 +5,7 @@ import type { Outcome } from "../../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../../schemas/plan.ts";
 import type { ProviderEvent } from "../../../schemas/provider.ts";
 import type { ToolResult } from "../../../schemas/tool.ts";
+import { evolve } from "../../../src/run/evolve.ts";
 import { transition, type Input } from "../../../src/run/machine.ts";
 import type { Effect } from "../../../src/run/step.ts";
 import { planRoute } from "../../../src/run/planner.ts";
@@ -56,7 +57,9 @@ export function charter(ids: readonly string[], fields: Partial<Charter> = {}): 
  * with `lost` numbers that readers may have seen; `recoveries` counts the one that follows.
  */
 export type Act =
-  | { type: "start" | "deadline" | "retry" | "hedge" }
+  | { type: "start"; unavailable?: readonly string[] }
+  | { type: "deadline" }
+  | { type: "retry" | "hedge"; step?: number }
   | { type: "crash"; lost?: number; recoveries?: number; damaged?: boolean }
   | { type: "cancel"; reason?: string }
   | { type: "tool"; toolCallId: string; result: ToolResult }
@@ -124,6 +127,7 @@ export function drive(of: Charter, acts: readonly Act[]): Drive {
   const attemptOf = new Map<string, number>();
   let at = of.startedAt;
   for (const act of acts) {
+    if (act.type === "crash") state = restarted(of, events);
     for (const input of inputsOf(act, attemptOf, state, at)) {
       const step = transition(state, input);
       state = step.state;
@@ -151,13 +155,21 @@ export function drive(of: Charter, acts: readonly Act[]): Drive {
   };
 }
 
+/** What an object knows that finds these events stored. */
+function restarted(of: Charter, events: readonly LogEvent[]): RunState {
+  const stored: LogEvent[] = JSON.parse(JSON.stringify(events));
+  return stored.reduce(evolve, initialState(of));
+}
+
 function inputsOf(act: Act, attemptOf: ReadonlyMap<string, number>, state: RunState, at: number): Input[] {
   switch (act.type) {
     case "start":
+      return [{ type: "start", at, ...(act.unavailable !== undefined && { unavailable: act.unavailable }) }];
     case "deadline":
+      return [{ type: "deadline", at }];
     case "retry":
     case "hedge":
-      return [{ type: act.type, at }];
+      return [{ type: act.type, at, ...(act.step !== undefined && { step: act.step }) }];
     case "crash": {
       const reservedTo = state.nextSequence - 1 + (act.lost ?? 0);
       return [

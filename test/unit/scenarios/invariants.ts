@@ -178,9 +178,8 @@ export const onTheWire = ({ at, ...event }: LogEvent, runId: string) => ({
 export function storedFaults({ state, events }: History): string[] {
   const wire = events.map((event): unknown => JSON.parse(JSON.stringify(onTheWire(event, state.charter.runId))));
   const invalid = wire.filter((event) => !v.is(streamEventSchema, event)).map((event) => JSON.stringify(event));
-  const rebuilt = events
-    .map((event) => v.parse(logEventSchema, JSON.parse(JSON.stringify(event))))
-    .reduce(evolve, initialState(state.charter));
+  const stored = events.map((event): unknown => JSON.parse(JSON.stringify(event)));
+  const rebuilt = stored.filter((event) => v.is(logEventSchema, event)).reduce(evolve, initialState(state.charter));
   // What a provider has reported and the log does not hold yet is all that a restart may forget.
   const known = { ...state, volatile: nothingVolatile };
   const same = JSON.stringify(sorted(rebuilt)) === JSON.stringify(sorted(known));
