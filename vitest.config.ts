@@ -16,7 +16,7 @@ export default defineConfig({
         test: {
           name: "workerd",
           include: ["test/workerd/**/*.test.ts"],
-          globalSetup: ["test/workerd/provider.setup.ts"],
+          globalSetup: ["test/workerd/provider.setup.ts", "test/workerd/tools.setup.ts"],
           testTimeout: 60_000,
         },
       },

@@ -56,6 +56,8 @@ interface Opened {
 
 export function mcpConnections(): McpConnections {
   const opened = new Map<string, Opened>();
+  /** Of servers whose address or token is another by now; calls may still wait there. */
+  const replaced: Opened[] = [];
 
   const connectionTo = (endpoint: McpEndpoint): Opened => {
     const standing = opened.get(endpoint.id);
@@ -64,7 +66,7 @@ export function mcpConnections(): McpConnections {
     opened.set(endpoint.id, entry);
     // A server that could not be reached may be back at the next call.
     entry.connection.catch(() => forget(entry));
-    if (standing !== undefined) leave(standing).catch(() => undefined);
+    if (standing !== undefined) replaced.push(standing);
     return entry;
   };
   const forget = (entry: Opened): void => {
@@ -80,7 +82,6 @@ export function mcpConnections(): McpConnections {
       // So a server says that it knows our session no more; then it has not done what it was asked.
       if (again && transport?.sessionId !== undefined && httpStatus(error) === 404) {
         forget(entry);
-        leave(entry).catch(() => undefined);
         return await ask(endpoint, request, false);
       }
       return { ok: false, error: wordsFor(error, endpoint) };
@@ -93,7 +94,7 @@ export function mcpConnections(): McpConnections {
       return (await settled(opened.get(id)?.connection))?.client.getInstructions();
     },
     async close() {
-      const all = [...opened.values()];
+      const all = [...opened.values(), ...replaced.splice(0)];
       opened.clear();
       await Promise.all(all.map(leave));
     },
@@ -173,7 +174,8 @@ function httpStatus(error: unknown): number | undefined {
   return typeof code === "number" && code >= 100 && code < 600 ? code : undefined;
 }
 
-const RPC_PREFIX = /^MCP error (-?\d+): ?/;
+/** The client puts it before what the server said, and so may the server. */
+const RPC_PREFIX = /^(MCP error -?\d+: ?)+/;
 const HTTP_PREFIX = /^Streamable HTTP error: Error POSTing to endpoint: /;
 
 function wordsFor(error: unknown, { token }: McpEndpoint): string {

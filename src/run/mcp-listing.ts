@@ -29,7 +29,7 @@ export function listedTool(entry: unknown, source: (toolName: string) => ToolSou
     parameters,
     domain: textOf(meta?.["domain"]) ?? "other",
     mode: modeOf(meta?.["mode"]),
-    confirmation: meta?.["confirmation"] === "required",
+    confirmation: meta?.["confirmation"] === "required" || meta?.["confirmation"] === true,
     idempotent: annotations?.["idempotentHint"] === true || annotations?.["readOnlyHint"] === true,
     timeoutMs: TIMEOUT_MS,
     source: source(toolName),
