@@ -9,7 +9,7 @@ import type {
   TurnRequest,
 } from "../schemas/chat.ts";
 import { summaryWanted, surplus } from "../src/chat/compaction.ts";
-import { opening, withAnswer } from "../src/chat/conversation.ts";
+import { opening, wholeEnd, withAnswer } from "../src/chat/conversation.ts";
 import { shownCallIds, withIncoming, withTurn } from "../src/chat/display.ts";
 import { callsOf, cutBefore, openApprovals } from "../src/chat/history.ts";
 import { modelMessages, type Summary } from "../src/chat/model-messages.ts";
@@ -40,7 +40,7 @@ export interface VisitorChats {
   read(chatId: string): ChatDetail | undefined;
   rename(chatId: string, title: string, at: number): boolean;
   /** `activeRun`: of the turn that ran. `undefined` when there is no such chat. */
-  remove(chatId: string): { active: { runId: string; at: number } | undefined } | undefined;
+  remove(chatId: string): Pick<ChatRow, "activeRun"> | undefined;
 }
 
 export function visitorChats(storage: DurableObjectStorage, store: VisitorStore): VisitorChats {
@@ -127,14 +127,14 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         if (turn === undefined || chat === undefined) return {};
         if (turn.state === "begun" || turn.state === "lost") {
           const stored = items.entries(chat.id);
-          const decided = store
-            .decisions(chat.id)
-            .flatMap(({ toolCallId, runId }) => (runId === end.runId ? [toolCallId] : []));
+          const decided = store.decisions(chat.id).filter(({ runId }) => runId === end.runId);
+          const ids = new Set(decided.map(({ toolCallId }) => toolCallId));
+          const whole = wholeEnd(end, openApprovals(stored), ids);
           // The conversation has gone on without a turn that was given up and did run: only its page still shows it.
           const latest = store.lastTurn(chat.id)?.runId === end.runId;
-          const { entries, answerAt } = withAnswer(stored, latest ? end : { ...end, steps: [] }, decided);
+          const { entries, answerAt } = withAnswer(stored, latest ? whole : { ...whole, steps: [] });
           const trimmed = writeEntries(items, chat, entries);
-          writeMessages(chat, withTurn(items.messages(chat.id), end));
+          writeMessages(chat, withTurn(items.messages(chat.id), whole));
           store.saveTurn({ ...turn, state: end.outcome, answerAt: answerAt - trimmed });
           const title = end.titles.at(-1) ?? "";
           if (chat.titleRun === end.runId && title !== "") chat.title = title;
@@ -201,9 +201,8 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
     remove(chatId) {
       const chat = store.chat(chatId);
       if (chat === undefined) return undefined;
-      const turn = chat.activeRun === undefined ? undefined : store.turn(chat.activeRun);
       storage.transactionSync(() => store.removeChat(chat));
-      return { active: turn };
+      return chat;
     },
   };
 
@@ -221,7 +220,8 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
       parts: [{ type: "text", text: prompt }],
     };
     const incoming = display.length > 0 ? display : prompt === "" || again ? [] : [asked];
-    const messages = withIncoming(items.messages(chat.id), incoming, history.length > 0);
+    const same = again || history.length > 0 ? "known" : "last";
+    const messages = withIncoming(items.messages(chat.id), incoming, same);
     writeMessages(chat, messages);
     if (chat.preview === "") chat.preview = previewOf(messages);
   }

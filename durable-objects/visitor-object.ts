@@ -13,97 +13,54 @@ import type { RunStatus } from "../schemas/run.ts";
 import { nextMove, type Desk } from "../src/chat/turn-rules.ts";
 import { toHex } from "../src/wire/hex.ts";
 import { pass } from "./gate.ts";
+import type { TenantObject } from "./tenant-object.ts";
 import { throttleStore } from "./throttle-store.ts";
 import { visitorChats } from "./visitor-chats.ts";
-import { visitorRuns, type CancelAnswer } from "./visitor-runs.ts";
+import { visitorEnds } from "./visitor-ends.ts";
+import { visitorRuns } from "./visitor-runs.ts";
 import { visitorStore } from "./visitor-store.ts";
-import { within } from "./within.ts";
 
-/** A turn whose run is not known so long after the turn began was left by whoever was to start it. */
-const STARTING_MS = 15_000;
-/** How long a turn that is about to start is waited for at a time. */
-const STARTING_POLL_MS = 250;
-/** How long the news of a run's end may take once the run has ended. */
-const NEWS_MS = 5_000;
 /** How long a next decision waits for the turn that carries out the one before. */
 const CARRYING_MS = 60_000;
-/** How many turns are asked whether they still run. */
-const MAX_VERIFIED = 32;
 /** How long the identities of turns are kept. */
 const IDENTITY_MS = 30 * 86_400_000;
 
 export class VisitorObject extends DurableObject<Env> {
+  #tenantName = this.ctx.id.name?.split("/")[0] ?? "";
   #store = visitorStore(this.ctx.storage);
   #chats = visitorChats(this.ctx.storage, this.#store);
+  #runs = visitorRuns(this.env, this.#tenantName);
+  #ends = visitorEnds(this.ctx, this.#store, this.#chats, this.#runs);
   #throttle = throttleStore(this.ctx.storage);
-  #runs = visitorRuns(this.env, (this.ctx.id.name ?? "").split("/")[0] ?? "");
-  /** By run: told when its turn has ended or was given up. */
-  #ends = new Map<string, PromiseWithResolvers<void>>();
+  /** By chat and identity: turns that are about to begin. */
+  #beginning = new Map<string, Promise<TurnAnswer>>();
   #sweeping = false;
 
-  /**
-   * Begins a turn, or says which run is that turn already. What was found out before a wait is looked at again after it, so
-   * of two calls at the same moment one begins the turn.
-   */
+  /** Begins a turn, or says which run is that turn already. Of concurrent calls for one turn the first begins it. */
   async beginTurn(request: TurnRequest): Promise<TurnAnswer> {
-    const asked = Date.now();
-    const said = new Map<string, RunStatus | "unknown">();
-    let counted = false;
-    let verified = false;
-    for (;;) {
-      const desk: Desk = { ...this.#chats.deskOf(request), said, counted, verified };
-      const move = nextMove(desk, request);
-      switch (move.move) {
-        case "look":
-          said.set(move.runId, await this.#runs.statusOf(move.runId));
-          await pass("looked", this.ctx);
-          break;
-        case "repeat":
-          return { begun: true, repeat: true, runId: move.runId };
-        case "again":
-          // Whoever asked before may be about to start it as well: a run starts once.
-          this.#chats.touch(move.runId, Date.now());
-          return this.#chats.answerFor(move.runId, this.hostServer() !== undefined);
-        case "count": {
-          const retryAfterMs = this.#throttle.take("stream", request.stream, Date.now());
-          if (retryAfterMs !== undefined) return { begun: false, refused: "too_many_attempts", retryAfterMs };
-          counted = true;
-          break;
-        }
-        case "verify":
-          await this.#verify();
-          said.clear();
-          verified = true;
-          break;
-        case "refuse":
-          return { begun: false, refused: move.refused };
-        case "end":
-          await this.#end(move.turn.runId, Date.now() - asked < CARRYING_MS ? move.how : "cancel");
-          await pass("ended", this.ctx);
-          said.clear();
-          break;
-        case "begin": {
-          const runId = move.runId ?? `sv_${toHex(crypto.getRandomValues(new Uint8Array(16)))}`;
-          this.#chats.begin(request, move, runId, Date.now());
-          const answer = this.#chats.answerFor(runId, this.hostServer() !== undefined);
-          await this.#armSweep();
-          return answer;
-        }
-      }
+    const name = JSON.stringify([request.chatId, request.identity]);
+    for (let before = this.#beginning.get(name); before !== undefined; before = this.#beginning.get(name)) {
+      await Promise.allSettled([before]);
+    }
+    const beginning = this.#beginOnce(request);
+    this.#beginning.set(name, beginning);
+    try {
+      return await beginning;
+    } finally {
+      this.#beginning.delete(name);
     }
   }
 
   /** Keeps how a turn ended. Once it has answered, every page sees the whole turn. May be told again. */
   endTurn(end: TurnEnd): TurnEndAnswer {
-    const answer = this.#chats.end(end, Date.now());
-    this.#tellEnd(end.runId);
-    return answer;
+    return this.#ends.end(end);
   }
 
   /** A turn that was begun could not be started. Does nothing when its run was started all the same. */
   async abandonTurn(runId: string): Promise<void> {
     if ((await this.#runs.statusOf(runId)) !== "unknown") return;
-    this.#lose(runId, true);
+    this.#ends.lose(runId, true);
+    await this.#leave(runId);
   }
 
   /** What a model made of the text that `endTurn` asked to sum up. */
@@ -128,12 +85,8 @@ export class VisitorObject extends DurableObject<Env> {
   /** Forgets a chat and ends the turn that runs in it. False when there is no such chat. */
   async remove(chatId: string): Promise<boolean> {
     const removed = this.#chats.remove(chatId);
-    if (removed === undefined) return false;
-    const { active } = removed;
-    if (active === undefined) return true;
-    this.#tellEnd(active.runId);
-    if (!(await this.#cancelled(active.runId))) this.ctx.waitUntil(this.#cancelOnceStarted(active.runId));
-    return true;
+    if (removed?.activeRun !== undefined) await this.#ends.drop(removed.activeRun);
+    return removed !== undefined;
   }
 
   keepHostServer(host: HostServer): void {
@@ -156,80 +109,107 @@ export class VisitorObject extends DurableObject<Env> {
     this.#throttle.sweep(now);
     if (this.hostServer() === undefined) this.#store.forgetHost();
     if (this.#store.sweepTurns(now - IDENTITY_MS)) await this.ctx.storage.setAlarm(now + IDENTITY_MS);
+    else this.#sweeping = false;
   }
 
-  /** Resolves when the turn of this run has ended, was given up, or is forgotten. */
-  #ended(runId: string): Promise<void> {
-    const waiting = this.#ends.get(runId) ?? Promise.withResolvers<void>();
-    this.#ends.set(runId, waiting);
-    return waiting.promise;
-  }
-
-  #tellEnd(runId: string): void {
-    this.#ends.get(runId)?.resolve();
-    this.#ends.delete(runId);
-  }
-
-  #lose(runId: string, undo: boolean): void {
-    this.#chats.lose(runId, undo);
-    this.#tellEnd(runId);
-  }
-
-  /** One step towards the end of a running turn: the caller looks again. */
-  async #end(runId: string, how: "cancel" | "wait"): Promise<void> {
-    const ended = this.#ended(runId);
-    const word = how === "cancel" ? await this.#runs.cancel(runId, "superseded") : await this.#runs.statusOf(runId);
-    const turn = this.#store.turn(runId);
-    if (turn?.state !== "begun") return;
-    if (word === "unknown") {
-      if (Date.now() - turn.at >= STARTING_MS) this.#lose(runId, false);
-      else await within(ended, STARTING_POLL_MS);
-      return;
-    }
-    if ((await within(ended, NEWS_MS)) || word === "running") return;
-    // The run has ended, and its news does not come: what it had shown is kept without it.
-    const answer = typeof word === "object" ? word : await this.#runs.cancel(runId, "superseded");
-    if (typeof answer === "object") this.endTurn(endWithoutNews(runId, answer));
-  }
-
-  /** Turns of other chats count as long as they run: those that were never started, or whose news is late, do not. */
-  async #verify(): Promise<void> {
-    const turns = this.#store.begunTurns().slice(0, MAX_VERIFIED);
-    await Promise.all(
-      turns.map(async ({ runId }) => {
-        const word = await this.#runs.statusOf(runId);
-        if (word !== "running") await this.#end(runId, "wait");
-      }),
-    );
-  }
-
-  async #cancelled(runId: string): Promise<boolean> {
+  async #beginOnce(request: TurnRequest): Promise<TurnAnswer> {
+    const entered = new Set<string>();
     try {
-      return (await this.#runs.cancel(runId, "deleted")) !== "unknown";
+      const answer = await this.#moves(request, entered);
+      if (answer.begun) entered.delete(answer.runId);
+      return answer;
+    } finally {
+      for (const runId of entered) this.ctx.waitUntil(this.#leave(runId));
+    }
+  }
+
+  /** What was found out before a wait is looked at again after it. */
+  async #moves(request: TurnRequest, entered: Set<string>): Promise<TurnAnswer> {
+    const asked = Date.now();
+    const newRunId = `sv_${toHex(crypto.getRandomValues(new Uint8Array(16)))}`;
+    const said = new Map<string, RunStatus | "unknown">();
+    let admitted = false;
+    let verified = false;
+    for (;;) {
+      const desk: Desk = { ...this.#chats.deskOf(request), said, admitted, verified };
+      const move = nextMove(desk, request);
+      switch (move.move) {
+        case "look":
+          said.set(move.runId, await this.#runs.statusOf(move.runId));
+          await pass("looked", this.ctx);
+          break;
+        case "repeat":
+          return { begun: true, repeat: true, runId: move.runId };
+        case "again":
+          // Whoever asked before may be about to start it as well: a run starts once.
+          this.#chats.touch(move.runId, Date.now());
+          return this.#answerFor(move.runId);
+        case "admit": {
+          const refusal = await this.#admit(request, move.runId ?? newRunId, entered);
+          if (refusal !== undefined) return refusal;
+          await pass("admitted", this.ctx);
+          said.clear();
+          admitted = true;
+          break;
+        }
+        case "verify":
+          await this.#ends.verify();
+          said.clear();
+          verified = true;
+          break;
+        case "refuse":
+          return { begun: false, refused: move.refused };
+        case "end":
+          await this.#ends.hasten(move.turn.runId, Date.now() - asked < CARRYING_MS ? move.how : "cancel");
+          await pass("ended", this.ctx);
+          said.clear();
+          break;
+        case "begin": {
+          const runId = move.runId ?? newRunId;
+          this.#chats.begin(request, move, runId, Date.now());
+          const answer = this.#answerFor(runId);
+          await this.#armSweep();
+          return answer;
+        }
+      }
+    }
+  }
+
+  #answerFor(runId: string): TurnAnswer {
+    return this.#chats.answerFor(runId, this.hostServer() !== undefined);
+  }
+
+  /** Counts the request here, then asks the tenant. `entered`: names under which the tenant counts a turn now. */
+  async #admit(request: TurnRequest, runId: string, entered: Set<string>): Promise<TurnAnswer | undefined> {
+    const retryAfterMs = this.#throttle.take("stream", request.stream, Date.now());
+    if (retryAfterMs !== undefined) return { begun: false, refused: "too_many_attempts", retryAfterMs };
+    if (request.entry === undefined) return undefined;
+    entered.add(runId);
+    const entry = await this.#tenant().enterTurn({ ...request.entry, runId });
+    if (entry.entered) return undefined;
+    if (entry.refused === "too_many_streams") return { begun: false, refused: entry.refused };
+    return { begun: false, refused: entry.refused, retryAfterMs: entry.retryAfterMs };
+  }
+
+  // Anew for each call: a stub whose object has died stays broken.
+  #tenant(): DurableObjectStub<TenantObject> {
+    return this.env.TENANT.getByName(this.#tenantName);
+  }
+
+  /** The tenant need not count this turn: nothing is running. */
+  async #leave(runId: string): Promise<void> {
+    try {
+      await this.#tenant().release(runId, []);
     } catch {
-      return false;
+      // The place is free by itself before long.
     }
   }
 
-  /** A turn that was forgotten while it was about to start. */
-  async #cancelOnceStarted(runId: string): Promise<void> {
-    const until = Date.now() + STARTING_MS;
-    while (Date.now() < until) {
-      await within(this.#ended(runId), STARTING_POLL_MS);
-      if (await this.#cancelled(runId)) break;
-    }
-    this.#tellEnd(runId);
-  }
-
+  /** The first turn sets the alarm that forgets identities; while any are left, it sets itself. */
   async #armSweep(): Promise<void> {
     if (this.#sweeping) return;
     this.#sweeping = true;
     const { storage } = this.ctx;
     if ((await storage.getAlarm()) === null) await storage.setAlarm(Date.now() + IDENTITY_MS);
   }
-}
-
-function endWithoutNews(runId: string, { outcome, text }: Exclude<CancelAnswer, string>): TurnEnd {
-  const step = { text, reasoning: "", calls: [] };
-  return { runId, chatId: "", at: 0, outcome, text, reasoning: "", carried: [], steps: [step], titles: [] };
 }

@@ -44,20 +44,24 @@ function promptOf({ prompt, images = [] }: TurnRequest): HistoryEntry[] {
   return [{ role: "user", content: prompt, ...(images.length > 0 && { images }) }];
 }
 
-/**
- * The conversation after a turn, and where the turn's own answer begins: after the results of earlier calls. `decided`: the
- * calls that this turn was to settle; none of them stays open.
- */
+/** The end of a turn with a result for each call that it was to carry out: `open` are the chat's, `decided` the ids of this turn's. */
+export function wholeEnd(end: TurnEnd, open: readonly CallRecord[], decided: ReadonlySet<string>): TurnEnd {
+  const told = end.carried.filter(({ toolCallId, result }) => result !== undefined || !decided.has(toolCallId));
+  const left = open.filter(
+    ({ toolCallId }) => decided.has(toolCallId) && !told.some((call) => call.toolCallId === toolCallId),
+  );
+  return { ...end, carried: [...told, ...left.map((call) => ({ ...call, result: UNKNOWN_EFFECT }))] };
+}
+
+/** The conversation after a turn, and where the turn's own answer begins: after the results of earlier calls. */
 export function withAnswer(
   stored: readonly HistoryEntry[],
   end: TurnEnd,
-  decided: readonly string[],
 ): { entries: HistoryEntry[]; answerAt: number } {
   let entries = [...stored];
   for (const { toolCallId, result } of end.carried) {
     if (result !== undefined) entries = answered(entries, toolCallId, resultText(result));
   }
-  for (const toolCallId of decided) entries = answered(entries, toolCallId, UNKNOWN_EFFECT);
   return { entries: [...entries, ...end.steps.flatMap(stepEntries)], answerAt: entries.length };
 }
 

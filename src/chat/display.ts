@@ -2,7 +2,6 @@
 import type { DisplayMessage, TurnEnd } from "../../schemas/chat.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { CallRecord } from "../../schemas/tool.ts";
-import { textOf } from "./titles.ts";
 
 /** The id under which a run's message is streamed and kept. */
 export const messageIdOf = (runId: string): string => `msg_${runId}`;
@@ -12,13 +11,13 @@ const isPart = (type: string, toolCallId: unknown) => (part: JsonRecord) =>
 
 /**
  * Stored messages with those that come in. A message that is stored stays in its place; new ones follow the stored ones.
- * `whole`: the client sent its whole list, where equal ids mean the same message. Otherwise only new ones came, and another
- * message under a known id gets an id of its own.
+ * `same`: what an id that is stored already says. In a client's whole list, and in a turn that is tried again, it is that
+ * message. Of new messages only the last one stored can be meant, and any other gets an id of its own.
  */
 export function withIncoming(
   stored: readonly DisplayMessage[],
   incoming: readonly DisplayMessage[],
-  whole: boolean,
+  same: "known" | "last",
 ): DisplayMessage[] {
   const messages = [...stored];
   const places = new Map(messages.map(({ id }, index) => [id, index]));
@@ -26,12 +25,12 @@ export function withIncoming(
   for (const { id, role, content } of stored) if (role === "assistant" && content !== "") answers.set(content, id);
   for (const message of incoming.filter(showsSomething)) {
     // An assistant's message that came without our id.
-    const same = whole && message.role === "assistant" ? answers.get(message.content) : undefined;
-    const at = places.get(message.id) ?? (same === undefined ? undefined : places.get(same));
+    const answer = same === "known" && message.role === "assistant" ? answers.get(message.content) : undefined;
+    const at = places.get(message.id) ?? (answer === undefined ? undefined : places.get(answer));
     const known = at === undefined ? undefined : messages[at];
     if (at === undefined || known === undefined) {
       places.set(message.id, messages.push(message) - 1);
-    } else if (known.role === message.role && (whole || textOf(known) === textOf(message))) {
+    } else if (known.role === message.role && (same === "known" || at === stored.length - 1)) {
       messages[at] = known.role === "assistant" ? withNewResults(known, message) : message;
     } else {
       const id = freeId(message.id, places);
@@ -80,10 +79,10 @@ export function withTurn(stored: readonly DisplayMessage[], end: TurnEnd): Displ
     }
   }
   const message = turnMessage(end, homeless);
+  if (message.parts.length === 0) return messages;
+  // A client may have brought its own copy before the end was known.
   const at = messages.findIndex(({ id }) => id === message.id);
-  if (at >= 0) messages[at] = message;
-  else if (message.parts.length > 0) messages.push(message);
-  return messages;
+  return at < 0 ? [...messages, message] : messages.with(at, message);
 }
 
 function turnMessage({ runId, text, reasoning, steps }: TurnEnd, homeless: readonly CallRecord[]): DisplayMessage {

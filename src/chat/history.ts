@@ -7,11 +7,11 @@ export type CallEntry = NonNullable<HistoryEntry["tool_calls"]>[number];
 
 /** What a model reads of a call that nobody has answered. */
 export const NO_RESULT = JSON.stringify({ success: false, error: "No result was given." });
-/** What it reads of an approved call whose run ended without a word about it. */
-export const UNKNOWN_EFFECT = JSON.stringify({
-  success: false,
-  error: "The run ended while this tool ran; whether it took effect is not known.",
-});
+/** What became of an approved call whose run ended without a word about it. */
+export const UNKNOWN_EFFECT: ToolResult = {
+  output: { success: false, error: "The run ended while this tool ran; whether it took effect is not known." },
+  isError: true,
+};
 
 /** A result as the text of its entry. */
 export const resultText = ({ output }: Pick<ToolResult, "output">): string =>

@@ -34,7 +34,7 @@ export function previewOf(messages: readonly DisplayMessage[]): string {
 }
 
 /** A message's own text, or that of its parts. */
-export function textOf({ content, parts }: DisplayMessage): string {
+function textOf({ content, parts }: DisplayMessage): string {
   const own = content.trim();
   if (own !== "") return own;
   const texts = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text.trim()] : []));

@@ -27,8 +27,8 @@ export interface Desk {
   others: number;
   /** What the objects of runs say of them. */
   said: ReadonlyMap<string, RunStatus | "unknown">;
-  /** The request was counted. */
-  counted: boolean;
+  /** The request was counted, and its tenant let it in. */
+  admitted: boolean;
   /** The turns of other chats were asked whether they still run. */
   verified: boolean;
 }
@@ -41,7 +41,8 @@ export type Move =
   | { move: "repeat"; runId: string }
   /** The turn was begun and its run never started: it is answered once more. */
   | { move: "again"; runId: string }
-  | { move: "count" }
+  /** `runId`: as in `begin`. */
+  | { move: "admit"; runId: string | undefined }
   | { move: "verify" }
   | { move: "refuse"; refused: Exclude<RefusedTurn["refused"], "too_many_attempts"> }
   /** The chat's running turn must end first. `wait`: by itself. */
@@ -63,7 +64,8 @@ export function nextMove(desk: Desk, request: TurnRequest): Move {
   const repeated = same === undefined ? undefined : repeatOf(same, desk);
   if (repeated !== undefined) return repeated;
 
-  if (!desk.counted) return { move: "count" };
+  const runId = same?.state === "lost" ? same.runId : undefined;
+  if (!desk.admitted) return { move: "admit", runId };
   if (request.activePerVisitor > 0 && desk.others >= request.activePerVisitor) {
     return desk.verified ? { move: "refuse", refused: "too_many_streams" } : { move: "verify" };
   }
@@ -76,12 +78,14 @@ export function nextMove(desk: Desk, request: TurnRequest): Move {
   if (active !== undefined) return { move: "end", turn: active, how: fresh.length > 0 ? "wait" : "cancel" };
   return {
     move: "begin",
-    runId: same?.state === "lost" ? same.runId : undefined,
-    retries: same?.state === "error" || same?.state === "cancelled" ? same.runId : undefined,
+    runId,
+    retries: same === undefined || !isRetry(same) ? undefined : same.runId,
     settles: open.length > 0 || decided.length > 0,
     fresh,
   };
 }
+
+const isRetry = ({ state, liveOnly }: KnownTurn): boolean => (state === "error" || state === "cancelled") && !liveOnly;
 
 function firstOfEach(decisions: readonly Decision[]): Decision[] {
   const seen = new Set<string>();
