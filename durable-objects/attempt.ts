@@ -4,6 +4,7 @@ import type { PlannedTarget } from "../schemas/plan.ts";
 import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import { unknownParameters } from "../src/providers/conversation.ts";
+import { stampEchoes } from "../src/providers/echo.ts";
 import type { Adapter, Bindings } from "../src/providers/provider.ts";
 import { isOutput } from "../src/providers/until-verdict.ts";
 import { attemptClock } from "./attempt-clock.ts";
@@ -36,16 +37,19 @@ export interface Attempt {
 }
 
 export function startAttempt(options: AttemptOptions): Attempt {
-  const { adapter, planned, emit, now } = options;
+  const { adapter, planned, now } = options;
   const abort = new AbortController();
   const stage = adapter.reader({ maxEvent: MAX_EVENT });
   let body: BodyReader | undefined;
   let ended = false;
+  let prefix: string | undefined;
   let usageTimer: Timer | undefined;
   /** The format's terminal contract is met. */
   let proven = false;
   /** Classes what has come of an answer that is no stream. */
   let refusal: (() => Failure) | undefined;
+
+  const emit = (events: ProviderEvent[]): void => options.emit(stampEchoes(events, adapter, planned.target, prefix));
 
   const end = (events: ProviderEvent[]): void => {
     if (ended) return;
@@ -107,6 +111,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
       return fail({ failureClass: "auth", message: `The secret ${key.missing} is not set on this server.` });
     }
     const plain = adapter.request(options.request, planned.target, key);
+    prefix = plain.prefix;
     const built = (await adapter.sign?.(plain, planned.target, key)) ?? plain;
     if (ended) return;
     if ("failureClass" in built) return fail(built);

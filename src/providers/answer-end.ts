@@ -1,5 +1,6 @@
 // How an answer ends that the provider says is over: what its word for that means, its tool calls, then the one verdict. Reads no wire.
 import type { Failure, FailureClass } from "../../schemas/failure.ts";
+import type { JsonRecord } from "../../schemas/json.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { classOfWord } from "./failure-words.ts";
@@ -48,13 +49,15 @@ export interface AnswerFacts {
   refused?: boolean;
   /** The whole text, where the provider states it. */
   finalText?: string | undefined;
+  /** What the provider wants back with the calls of this answer; the first one carries it. */
+  echo?: JsonRecord | undefined;
 }
 
 /** A broken call is a fault, unless the provider cut the answer short. So is an answer that ends for calls and has none. */
 export function answerEnd(
   calls: Pick<ToolCallCollector, "finish">,
   reason: Ending,
-  { refused = false, finalText }: AnswerFacts = {},
+  { refused = false, finalText, echo }: AnswerFacts = {},
 ): ProviderEvent[] {
   if (typeof reason === "object") return [{ type: "verdict", verdict: "failed", failure: reason }];
   const cut = reason === "length" || reason === "content_filter";
@@ -62,11 +65,13 @@ export function answerEnd(
   if (whole.broken && !cut) return [malformed("A tool call's input is not a JSON object.")];
   if (reason === "tool_calls" && whole.calls.length === 0)
     return [malformed("The answer ends for a tool call that never came.")];
-  const called = whole.calls.length > 0 && (reason === "stop" || reason === "unknown");
+  const called = whole.calls.length > 0 && (reason === "stop" || reason === "continue" || reason === "unknown");
   const stopReason = called ? "tool_calls" : refused && reason === "stop" ? "content_filter" : reason;
   return [
     ...(whole.broken ? [{ type: "diagnostic" as const, code: "tool_call_incomplete" }] : []),
-    ...whole.calls,
+    ...whole.calls.map((call, index) =>
+      index === 0 && echo !== undefined ? { ...call, echo: { ...call.echo, ...echo } } : call,
+    ),
     {
       type: "verdict",
       verdict: "complete",

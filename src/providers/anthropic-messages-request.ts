@@ -1,6 +1,8 @@
 // Builds an Anthropic Messages request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import type { JsonRecord } from "../wire/json.ts";
+import { idRules, withCallIds } from "./call-ids.ts";
 import {
   generationOf,
   headersOf,
@@ -13,31 +15,34 @@ import {
   type Part,
 } from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
+import { conversationPrefix, thoughtsOf, withThoughts } from "./thoughts.ts";
 import { turnsOf, type Block } from "./turns.ts";
 
 /** The API requires a limit; this one is used when the request names none. */
 const DEFAULT_MAX_TOKENS = 4096;
 
 export function anthropicRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const messages = messagesOf(request);
+  const messages = withCallIds(messagesOf(request), idRules.anthropic);
   const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const system = messages.flatMap((message) => (message.role === "system" ? [textOf(message)] : [])).join("\n\n");
-  const { tools, toolChoice } = request;
+  const { tools = [], toolChoice } = request;
+  const declared = tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
+  const prefixOf = conversationPrefix([system, declared]);
+  const turns = turnsOf(messages, (message, before) => blocks(message, thoughtsOf(message, target, before, prefixOf)));
   const body = {
     model: target.model,
     max_tokens: maxOutputTokens ?? DEFAULT_MAX_TOKENS,
     stream: true,
-    ...(system !== "" && { system }),
-    messages: turnsOf(messages, blocks),
+    ...(system.trim() !== "" && { system }),
+    messages: turns,
     // The API takes 0 to 1 only.
     temperature: temperature === undefined ? undefined : Math.min(temperature, 1),
     top_p: topP,
     stop_sequences: stop,
-    ...(tools !== undefined &&
-      tools.length > 0 && {
-        tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
-        tool_choice: toolChoice === undefined ? undefined : choice(toolChoice),
-      }),
+    ...(tools.length > 0 && {
+      tools: declared,
+      tool_choice: toolChoice === undefined ? undefined : choice(toolChoice),
+    }),
   };
   return {
     url: urlOf(target.baseUrl, "/v1/messages", target.query),
@@ -57,20 +62,28 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
       ...unsentImages(messages, ["system", "assistant"]),
       ...(temperature !== undefined && temperature > 1 ? ["generation.temperature"] : []),
     ],
+    ...(tools.length > 0 && { prefix: prefixOf(turns) }),
   };
 }
 
-function blocks(message: Message): Block[] {
+function blocks(message: Message, echo: JsonRecord | undefined): Block[] {
   if (message.role === "tool") {
     const { toolCallId, output, isError } = message;
     const content = outputText(output);
     return [{ type: "tool_result", tool_use_id: toolCallId, content, ...(isError === true && { is_error: true }) }];
   }
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
+  const uses = calls.map(({ toolCallId, toolName, input }) => ({
+    type: "tool_use",
+    id: toolCallId,
+    name: toolName,
+    input,
+  }));
+  if (echo !== undefined) return withThoughts(textOf(message), uses, echo, (text) => ({ type: "text", text }));
   return [
     // Only a user's turn may hold images.
     ...partsOf(message).flatMap((part) => (part.type === "text" || message.role === "user" ? [block(part)] : [])),
-    ...calls.map(({ toolCallId, toolName, input }) => ({ type: "tool_use", id: toolCallId, name: toolName, input })),
+    ...uses,
   ];
 }
 

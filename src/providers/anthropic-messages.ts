@@ -8,10 +8,12 @@ import { sseReader, startsLikeSse, type KnownFrame, type SseItem } from "../wire
 import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { anthropicRequest } from "./anthropic-messages-request.ts";
+import { heldText } from "./echo.ts";
 import { errorEventFacts, errorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
 import { sseJson } from "./sse-json.ts";
+import { thoughtLog } from "./thoughts.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { inputPiece, toolCallCollector, wholeInput } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
@@ -20,6 +22,7 @@ import { knownCounts } from "./usage.ts";
 export const anthropicMessages: Adapter = {
   request: anthropicRequest,
   reader: anthropicReader,
+  wanted: (echo) => echo,
   failure: httpFailure,
   starts: startsLikeSse,
   continues: () => true,
@@ -28,7 +31,7 @@ export const anthropicMessages: Adapter = {
 const stopReasons: Record<string, StopReason> = {
   end_turn: "stop",
   stop_sequence: "stop",
-  pause_turn: "stop",
+  pause_turn: "continue",
   max_tokens: "length",
   model_context_window_exceeded: "length",
   tool_use: "tool_calls",
@@ -40,6 +43,11 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
   const frames = sseReader(maxEvent, { template, event: "content_block_delta" });
   const calls = toolCallCollector();
   const blocks = toolBlocks(calls);
+  const thoughts = thoughtLog();
+  /** Thinking by its place, while it may grow. */
+  const thinking = new Map<number, JsonRecord>();
+  /** Where the thinking stands that the template knows. */
+  let known = 0;
   let usage: Usage = {};
   let messageId: string | undefined;
   let stopReason: Ending | undefined;
@@ -59,21 +67,45 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     events.push({ type: "usage", usage });
   };
 
+  const say = (events: ProviderEvent[], text: string | undefined): void => {
+    if (text === undefined) return;
+    thoughts.text(text);
+    events.push({ type: "text", text });
+  };
+
+  const beginThought = (index: number): JsonRecord => {
+    const block = { type: "thinking", thinking: "" };
+    thinking.set(index, block);
+    thoughts.begin(block, calls.size);
+    return block;
+  };
+
+  /** `signature`: also an empty one, which may be all there will be. */
+  const think = (events: ProviderEvent[], index: number, text: string | undefined, signature?: unknown): void => {
+    if (text === undefined && typeof signature !== "string") return;
+    const block = thinking.get(index) ?? beginThought(index);
+    if (text !== undefined) {
+      block["thinking"] = heldText(String(block["thinking"]), text);
+      events.push({ type: "reasoning", text });
+    }
+    if (typeof signature === "string") block["signature"] = heldText(asText(block["signature"]) ?? "", signature);
+  };
+
   const blockStart = (events: ProviderEvent[], index: number, block: JsonRecord): void => {
-    const text = asText(block["text"]);
-    if (block["type"] === "text" && text !== undefined) events.push({ type: "text", text });
-    const thinking = asText(block["thinking"]);
-    if (block["type"] === "thinking" && thinking !== undefined) events.push({ type: "reasoning", text: thinking });
+    thinking.delete(index);
+    if (block["type"] === "text") say(events, asText(block["text"]));
+    if (block["type"] === "thinking") think(events, index, asText(block["thinking"]), block["signature"] ?? "");
+    const data = asText(block["data"]);
+    if (block["type"] === "redacted_thinking" && data !== undefined)
+      thoughts.begin({ type: "redacted_thinking", data: heldText("", data) }, calls.size);
     if (block["type"] !== "tool_use") return blocks.close(index);
     const [id, name] = [asText(block["id"]), asText(block["name"])];
     events.push(...blocks.open(index, { id, name, input: wholeInput(block["input"]) }));
   };
 
   const blockDelta = (events: ProviderEvent[], index: number, delta: JsonRecord): void => {
-    const text = asText(delta["text"]);
-    const thinking = asText(delta["thinking"]);
-    if (text !== undefined) events.push({ type: "text", text });
-    if (thinking !== undefined) events.push({ type: "reasoning", text: thinking });
+    say(events, asText(delta["text"]));
+    think(events, index, asText(delta["thinking"]), delta["signature"]);
     // Deltas win over an input given at the block's start: some servers send both.
     events.push(...blocks.feed(index, inputPiece(delta["partial_json"])));
   };
@@ -81,7 +113,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
   const stop = (events: ProviderEvent[]): void => {
     if (stopReason === undefined) return end(events, { type: "verdict", verdict: "truncated" });
     done = true;
-    events.push(...answerEnd(calls, stopReason));
+    events.push(...answerEnd(calls, stopReason, { echo: thoughts.echo() }));
   };
 
   const bound = (events: ProviderEvent[]): void => {
@@ -128,14 +160,15 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     const delta = asRecord(event["delta"]);
     if (event["type"] !== "content_block_delta" || delta === undefined || "partial_json" in delta) return;
     if (only?.type === "text") template.learn(payload, "text", only.text);
-    if (only?.type === "reasoning") template.learn(payload, "thinking", only.text);
+    if (only?.type !== "reasoning") return;
+    template.learn(payload, "thinking", only.text);
+    known = asCount(event["index"]) ?? 0;
   };
 
   const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
     if ("known" in item) {
       const { key, value: text } = item.known;
-      events.push({ type: key === "text" ? "text" : "reasoning", text });
-      return;
+      return key === "text" ? say(events, text) : think(events, known, text);
     }
     for (const said of sseJson(item)) {
       if (done) return;

@@ -1,6 +1,8 @@
 // Builds a Bedrock ConverseStream request. Sends a bearer key; credentials that sign are left to the signature.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import type { JsonRecord } from "../wire/json.ts";
+import { idRules, withCallIds } from "./call-ids.ts";
 import { isCredentials } from "./bedrock-converse-signature.ts";
 import {
   generationOf,
@@ -14,12 +16,14 @@ import {
   urlOf,
 } from "./conversation.ts";
 import type { AdapterRequest } from "./provider.ts";
+import { conversationPrefix, thoughtsOf, withThoughts } from "./thoughts.ts";
 import { turnsOf, type Block } from "./turns.ts";
 
 export function bedrockConverseRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const messages = messagesOf(request);
+  const messages = withCallIds(messagesOf(request), idRules.anthropic);
   const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
-  const system = messages.flatMap((message) => (message.role === "system" ? [{ text: textOf(message) }] : []));
+  const said = messages.flatMap((message) => (message.role === "system" ? [textOf(message)] : []));
+  const system = said.filter((text) => text.trim() !== "").map((text) => ({ text }));
   const tools = toolsOf(request, messages);
   const inference = {
     ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
@@ -28,8 +32,12 @@ export function bedrockConverseRequest(request: StartRequest, target: Target, ke
     ...(topP !== undefined && { topP }),
     ...(stop !== undefined && { stopSequences: stop }),
   };
+  const prefixOf = conversationPrefix([system, tools]);
+  const turns = turnsOf(messages, (message, before) =>
+    blocksOf(message, thoughtsOf(message, target, before, prefixOf)),
+  );
   const body = {
-    messages: turnsOf(messages, blocksOf),
+    messages: turns,
     ...(system.length > 0 && { system }),
     ...(Object.keys(inference).length > 0 && { inferenceConfig: inference }),
     ...(tools.length > 0 && { toolConfig: { tools, toolChoice: choiceOf(request.toolChoice) } }),
@@ -53,6 +61,7 @@ export function bedrockConverseRequest(request: StartRequest, target: Target, ke
       ...unsentImageUrls(messages),
       ...(temperature !== undefined && temperature > 1 ? ["generation.temperature"] : []),
     ],
+    ...(tools.length > 0 && { prefix: prefixOf(turns) }),
   };
 }
 
@@ -61,13 +70,17 @@ function escapeSegment(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-function blocksOf(message: Message): Block[] {
+function blocksOf(message: Message, echo: JsonRecord | undefined): Block[] {
   if (message.role === "tool") {
     const { toolCallId, output, isError } = message;
     const content = [{ text: outputText(output) }];
     return [{ toolResult: { toolUseId: toolCallId, content, ...(isError === true && { status: "error" }) } }];
   }
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
+  const uses = calls.map(({ toolCallId, toolName, input }) => {
+    return { toolUse: { toolUseId: toolCallId, name: toolName, input } };
+  });
+  if (echo !== undefined) return withThoughts(textOf(message), uses, echo, (text) => ({ text }));
   return [
     ...partsOf(message).flatMap((part): Block[] => {
       if (part.type === "text") return [{ text: part.text }];
@@ -76,7 +89,7 @@ function blocksOf(message: Message): Block[] {
       if (message.role !== "user" || part.data === undefined || format === undefined) return [];
       return [{ image: { format, source: { bytes: part.data } } }];
     }),
-    ...calls.map(({ toolCallId, toolName, input }) => ({ toolUse: { toolUseId: toolCallId, name: toolName, input } })),
+    ...uses,
   ];
 }
 

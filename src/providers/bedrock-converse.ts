@@ -10,8 +10,10 @@ import type { Stage } from "../wire/stage.ts";
 import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { bedrockConverseRequest } from "./bedrock-converse-request.ts";
 import { signBedrockRequest } from "./bedrock-converse-signature.ts";
+import { heldText } from "./echo.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
 import type { Adapter, HttpAnswer, ReaderLimits } from "./provider.ts";
+import { thoughtLog } from "./thoughts.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
@@ -21,6 +23,7 @@ export const bedrockConverse: Adapter = {
   request: bedrockConverseRequest,
   sign: signBedrockRequest,
   reader: bedrockConverseReader,
+  wanted: (echo) => echo,
   failure: (answer) => httpFailure(answer, errorWord(answer)),
   // A message begins with its length, which is below 16 MiB.
   starts: (character) => character === "\0",
@@ -45,6 +48,9 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
   const messages = awsEventReader(maxEvent);
   const calls = toolCallCollector();
   const blocks = toolBlocks(calls);
+  const thoughts = thoughtLog();
+  /** Reasoning by its place. */
+  const reasonings = new Map<number, JsonRecord>();
   let stopReason: Exclude<Ending, Failure> | undefined;
   let counted = false;
   let done = false;
@@ -52,17 +58,40 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
   /** Whatever comes after messageStop, the answer is whole. */
   const end = (events: ProviderEvent[], otherwise: ProviderEvent): void => {
     done = true;
-    events.push(...(stopReason === undefined ? [otherwise] : answerEnd(calls, stopReason)));
+    events.push(
+      ...(stopReason === undefined ? [otherwise] : answerEnd(calls, stopReason, { echo: thoughts.echo(isSigned) })),
+    );
   };
   const fail = (events: ProviderEvent[], message: string): void =>
     end(events, { type: "verdict", verdict: "failed", failure: { failureClass: "malformed", message } });
 
+  const beginThought = (index: number): JsonRecord => {
+    const reasoningText = {};
+    reasonings.set(index, reasoningText);
+    thoughts.begin({ reasoningContent: { reasoningText } }, calls.size);
+    return reasoningText;
+  };
+
+  const think = (events: ProviderEvent[], index: number, content: JsonRecord): void => {
+    const [text, signature] = [asText(content["text"]), asText(content["signature"])];
+    const redacted = asText(content["redactedContent"]);
+    if (redacted !== undefined)
+      thoughts.begin({ reasoningContent: { redactedContent: heldText("", redacted) } }, calls.size);
+    if (text === undefined && signature === undefined) return;
+    const block = reasonings.get(index) ?? beginThought(index);
+    block["text"] = heldText(asText(block["text"]) ?? "", text ?? "");
+    if (signature !== undefined) block["signature"] = heldText(asText(block["signature"]) ?? "", signature);
+    if (text !== undefined) events.push({ type: "reasoning", text });
+  };
+
   const delta = (events: ProviderEvent[], index: number, part: JsonRecord): void => {
     const text = asText(part["text"]);
-    if (text !== undefined) events.push({ type: "text", text });
-    // Signatures and redacted reasoning are for the model alone.
-    const reasoning = asText(asRecord(part["reasoningContent"])?.["text"]);
-    if (reasoning !== undefined) events.push({ type: "reasoning", text: reasoning });
+    if (text !== undefined) {
+      thoughts.text(text);
+      events.push({ type: "text", text });
+    }
+    const content = asRecord(part["reasoningContent"]);
+    if (content !== undefined) think(events, index, content);
     events.push(...blocks.feed(index, inputPiece(asRecord(part["toolUse"])?.["input"])));
     if (calls.excessive) fail(events, "A tool call is larger than the limit.");
   };
@@ -133,6 +162,14 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     frame,
     bodyEnd: (events) => end(events, { type: "verdict", verdict: "truncated" }),
   });
+}
+
+/** Models whose reasoning is not signed refuse to be sent any. */
+function isSigned({ reasoningContent }: JsonRecord): boolean {
+  const content = asRecord(reasoningContent);
+  return (
+    content?.["redactedContent"] !== undefined || asRecord(content?.["reasoningText"])?.["signature"] !== undefined
+  );
 }
 
 function usageOf(usage: JsonRecord | undefined): Usage | undefined {

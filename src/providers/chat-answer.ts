@@ -2,6 +2,7 @@
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { asArray, asRecord, asText, jsonText, type JsonRecord } from "../wire/json.ts";
 import { reasoningText, toolPiece } from "./openai-chunk.ts";
+import { reasoningEcho } from "./reasoning-echo.ts";
 import { inputPiece, type ToolCallCollector } from "./tool-calls.ts";
 
 export interface ChatAnswer {
@@ -16,11 +17,16 @@ export interface ChatAnswer {
   readonly inPieces: boolean;
   /** Pieces of calls so far, those included that show nothing. */
   readonly callPieces: number;
+  /** A piece of `reasoning_content` that somebody else has read. */
+  reasoned(text: string): void;
+  /** What a server may want back with the answer's calls. */
+  readonly echo: JsonRecord | undefined;
   /** Something can be neither shown nor passed over. */
   readonly fault: string | undefined;
 }
 
 export function chatAnswer(calls: ToolCallCollector): ChatAnswer {
+  const back = reasoningEcho();
   const stated = { text: "", reasoning: "" };
   let inPieces = false;
   let refused = false;
@@ -52,12 +58,14 @@ export function chatAnswer(calls: ToolCallCollector): ChatAnswer {
   };
 
   const add = (events: ProviderEvent[], said: JsonRecord): void => {
+    back.add(said, false);
     prose(events, said);
     callsIn(events, said);
   };
 
   /** What has been shown before is not shown again, but checked. */
   const message = (events: ProviderEvent[], said: JsonRecord): void => {
+    back.add(said, true);
     const whole: ProviderEvent[] = [];
     prose(whole, said);
     const [reasoning, text] = [textIn(whole, "reasoning"), textIn(whole, "text")];
@@ -98,6 +106,10 @@ export function chatAnswer(calls: ToolCallCollector): ChatAnswer {
     },
     get callPieces() {
       return callPieces;
+    },
+    reasoned: back.text,
+    get echo() {
+      return back.echo;
     },
     get fault() {
       return fault;

@@ -1,6 +1,7 @@
 // Builds a Cohere Chat (v2) request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import { idRules, withCallIds } from "./call-ids.ts";
 import {
   generationOf,
   headersOf,
@@ -20,7 +21,7 @@ const MAX_TOP_P = 0.99;
 const MAX_STOPS = 5;
 
 export function cohereRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const messages = messagesOf(request);
+  const messages = withCallIds(messagesOf(request), idRules.any);
   const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, choice } = toolsOf(request);
   const json = output !== undefined && output !== "text";

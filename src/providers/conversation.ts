@@ -81,7 +81,7 @@ export function toolNameAt(messages: readonly Message[], index: number): string 
 
 /** A tool's output as the text a model reads. */
 export function outputText(output: unknown): string {
-  return typeof output === "string" ? output : JSON.stringify(output);
+  return typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
 }
 
 /** `baseUrl` + path + configured query. */

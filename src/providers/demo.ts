@@ -38,6 +38,7 @@ export const demo: Adapter = {
     openAiChat.request(request, { ...target, baseUrl: "http://demo.invalid/v1", model: target.model ?? DEFAULT }, key),
   // It says its own piece, whatever it is asked.
   continues: () => false,
+  wanted: () => undefined,
   respond,
 };
 

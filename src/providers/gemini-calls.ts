@@ -1,12 +1,13 @@
 // Gemini's function calls, whole or streamed, as pieces for the collector: numbered over the whole answer. Never reads anything else of an answer.
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { asArray, asRecord, asText, type JsonRecord } from "../wire/json.ts";
+import { heldText } from "./echo.ts";
 import { PARTIAL_ARGS_START, partialArgs, type PartialArgs } from "./gemini-partial-args.ts";
 import { inputPiece, toolCallCollector, type ToolCallCollector } from "./tool-calls.ts";
 
 export interface GeminiCalls {
-  /** Reads the `functionCall` of one part. */
-  add(call: JsonRecord): ProviderOutput[];
+  /** Reads the `functionCall` of one part, and the signature of the thoughts behind it. */
+  add(call: JsonRecord, signature: unknown): ProviderOutput[];
   /** The answer ended by itself: a streamed call whose terminator is missing is over too. */
   close(): ProviderOutput[];
   /** As the collector says it, but that a whole call without any input is one also where the answer was cut. */
@@ -45,7 +46,9 @@ export function geminiCalls(): GeminiCalls {
   };
 
   return {
-    add(call) {
+    add(call, signature) {
+      const thoughtSignature = asText(signature);
+      const echo = thoughtSignature === undefined ? undefined : { thoughtSignature: heldText("", thoughtSignature) };
       const id = asText(call["id"]);
       const name = asText(call["name"]);
       const args = call["args"] ?? undefined;
@@ -58,11 +61,12 @@ export function geminiCalls(): GeminiCalls {
         events.push(...close());
         if (partials.length === 0 && (!continued || name === undefined)) {
           // Whole: a call of its own, whatever it is called.
-          return [...events, ...calls.add({ index: calls.size, id, name, input: inputPiece(args) })];
+          return [...events, ...calls.add({ index: calls.size, id, name, input: inputPiece(args), echo })];
         }
         events.push(...begin(id, name));
       }
       if (open === undefined) return events;
+      if (echo !== undefined) calls.add({ index: open.index, input: "", echo });
       // Some of the input may come whole beside the streamed rest.
       for (const [key, value] of Object.entries(asRecord(args) ?? {})) {
         events.push(...goOn(open, open.input.member(key, value)));

@@ -1,6 +1,8 @@
 // Builds a Gemini streamGenerateContent request. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import { asText } from "../wire/json.ts";
+import { idRules, withCallIds } from "./call-ids.ts";
 import {
   generationOf,
   headersOf,
@@ -12,16 +14,17 @@ import {
   urlOf,
   type Part,
 } from "./conversation.ts";
+import { echoFor } from "./echo.ts";
 import type { AdapterRequest } from "./provider.ts";
 
 export function geminiRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const messages = messagesOf(request);
+  const messages = withCallIds(messagesOf(request), idRules.any);
   const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, toolChoice } = request;
   const system = messages.filter(({ role }) => role === "system");
   const body = {
     ...(system.length > 0 && { systemInstruction: { parts: system.flatMap(textParts) } }),
-    contents: contentsOf(messages, target.model ?? ""),
+    contents: contentsOf(messages, target),
     generationConfig: {
       maxOutputTokens,
       temperature,
@@ -80,12 +83,12 @@ interface Content {
  * Neighbours of one role become one turn: the results of parallel calls must stand together, as the calls do. Results and
  * the user's own words stay apart, since a turn of results holds one per call.
  */
-function contentsOf(messages: readonly Message[], model: string): Content[] {
+function contentsOf(messages: readonly Message[], target: Target): Content[] {
   const contents: Content[] = [];
   let last: Message["role"] | undefined;
   for (const [index, message] of messages.entries()) {
     if (message.role === "system") continue;
-    const parts = message.role === "tool" ? [resultPart(message, toolNameAt(messages, index))] : turn(message, model);
+    const parts = message.role === "tool" ? [resultPart(message, toolNameAt(messages, index))] : turn(message, target);
     if (parts.length === 0) continue;
     if (message.role === last) for (const part of parts) contents.at(-1)?.parts.push(part);
     else contents.push({ role: message.role === "assistant" ? "model" : "user", parts });
@@ -94,18 +97,22 @@ function contentsOf(messages: readonly Message[], model: string): Content[] {
   return contents;
 }
 
-function turn(message: Exclude<Message, { role: "tool" }>, model: string): WirePart[] {
+function turn(message: Exclude<Message, { role: "tool" }>, target: Target): WirePart[] {
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
+  const signatures = calls.map((call) => asText(echoFor(target, call)?.["thoughtSignature"]));
+  // Of parallel calls only the first is signed, and the others must not be.
+  const unsigned = checksSignatures(target.model ?? "") && signatures.every((signature) => signature === undefined);
   return [
     ...partsOf(message).map(wirePart),
-    ...calls.map(({ toolCallId, toolName, input }) => ({
-      functionCall: { id: toolCallId, name: toolName, args: input },
-      ...(checksSignatures(model) && { thoughtSignature: UNSIGNED }),
-    })),
+    ...calls.map(({ toolCallId, toolName, input }, index) => {
+      const thoughtSignature = signatures[index] ?? (unsigned ? UNSIGNED : undefined);
+      const functionCall = { id: toolCallId, name: toolName, args: input };
+      return { functionCall, ...(thoughtSignature !== undefined && { thoughtSignature }) };
+    }),
   ];
 }
 
-/** The documented signature of a call whose own is not at hand; from Gemini 3 on a call without any is refused. */
+/** The documented signature of calls whose own is not at hand; from Gemini 3 on calls without any are refused. */
 const UNSIGNED = "skip_thought_signature_validator";
 
 const checksSignatures = (model: string): boolean => !/^(models\/)?(gemma|gemini-[12]\b)/.test(model);

@@ -18,6 +18,7 @@ import { untilVerdict } from "./until-verdict.ts";
 export const gemini: Adapter = {
   request: geminiRequest,
   reader: geminiReader,
+  wanted: (echo) => echo,
   failure: httpFailure,
   starts: (character) => character === "[" || startsLikeSse(character),
   continues: continuesAnswers,
@@ -82,9 +83,9 @@ export function geminiReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, Prov
   };
 
   const part = (events: ProviderEvent[], entry: JsonRecord): void => {
-    // A call may carry a thought's signature and is a call all the same.
+    // A call may be marked as a thought and is a call all the same.
     const call = asRecord(entry["functionCall"]);
-    if (call !== undefined) events.push(...calls.add(call));
+    if (call !== undefined) events.push(...calls.add(call, entry["thoughtSignature"]));
     const text = asText(entry["text"]);
     if (text !== undefined) events.push({ type: entry["thought"] === true ? "reasoning" : "text", text });
   };

@@ -1,6 +1,8 @@
 // Builds an OpenAI Chat Completions request, as the target's preset would have it. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import type { JsonRecord } from "../wire/json.ts";
+import { idRules, withCallIds } from "./call-ids.ts";
 import {
   generationOf,
   headersOf,
@@ -13,12 +15,20 @@ import {
   unsentToolErrors,
   urlOf,
 } from "./conversation.ts";
-import { continuationOf, presetOf, type ChatFormat, type Continuation, type Preset } from "./openai-presets.ts";
+import {
+  continuationOf,
+  presetOf,
+  type ChatFormat,
+  type Continuation,
+  type Echoed,
+  type Preset,
+} from "./openai-presets.ts";
+import { echoFor } from "./echo.ts";
 import type { AdapterRequest } from "./provider.ts";
 
 export function openAiChatRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const preset = presetOf(target);
-  const { fields, unsupported } = chatFields(request, preset, continuationOf(target));
+  const { fields, unsupported } = chatFields(request, target, preset, continuationOf(target));
   return {
     url: chatUrl(target, preset),
     headers: headersOf(
@@ -36,18 +46,24 @@ interface Fields {
 }
 
 /** The body but for the model's name. `continuation`: how this target goes on from a begun answer. */
-export function chatFields(request: StartRequest, preset: ChatFormat, continuation: Continuation): Fields {
+export function chatFields(
+  request: StartRequest,
+  target: Target,
+  preset: ChatFormat,
+  continuation: Continuation,
+): Fields {
   const { maxOutputTokens, temperature, topP, seed, stop } = generationOf(request);
-  const whole = messagesOf(request);
+  const whole = withCallIds(messagesOf(request), idRules[preset.toolIds]);
   const messages = whole.flatMap((message) => sendable(message, preset));
   const output = responseFormat(request, preset);
   const tools = toolFields(request, preset);
-  const idOf = toolIds(messages, preset);
   const last = messages.at(-1);
   const begun = last?.role === "assistant" && (last.toolCalls ?? []).length === 0 && textOf(last) !== "";
+  const reasons = preset.reasons && ((request.tools ?? []).length > 0 || messages.some(isOfTools));
   const fields = {
     messages: messages.map((message) => ({
-      ...wireMessage(message, preset, idOf),
+      ...(reasons && message.role === "assistant" && { reasoning_content: "" }),
+      ...wireMessage(message, preset, (call) => picked(echoFor(target, call) ?? {}, preset.echoes)),
       ...(begun && message === last && continuation === "prefix" && { prefix: true }),
     })),
     stream: true,
@@ -137,39 +153,41 @@ function responseFormat({ generation }: StartRequest, preset: ChatFormat): Field
   return { fields: { response_format: { type: "json_schema", json_schema } }, unsupported: [] };
 }
 
-type IdOf = (toolCallId: string) => string;
-
-/** Ids as the server will have them. Those it would refuse are numbered in order of appearance, so that a longer conversation gives the same. */
-function toolIds(messages: readonly Message[], { toolIds: rule }: ChatFormat): IdOf {
-  if (rule === "any") return (id) => id;
-  const ids = messages.flatMap((message) => {
-    if (message.role === "tool") return [message.toolCallId];
-    return message.role === "assistant" ? (message.toolCalls ?? []).map(({ toolCallId }) => toolCallId) : [];
-  });
-  const kept = new Set(ids.filter((id) => /^[A-Za-z0-9]{9}$/.test(id)));
-  const foreign = [...new Set(ids)].filter((id) => !kept.has(id));
-  const numbers = Array.from({ length: ids.length + kept.size }, (_, index) => String(index + 1).padStart(9, "0"));
-  const free = numbers.filter((id) => !kept.has(id));
-  const renamed = new Map(foreign.map((id, index) => [id, free[index] ?? id]));
-  return (id) => renamed.get(id) ?? id;
+/** The fields of an answer that this target wants back with its calls. */
+export function wantedBack(echo: JsonRecord, target: Target): JsonRecord | undefined {
+  const wanted = picked(echo, presetOf(target).echoes);
+  return Object.keys(wanted).length === 0 ? undefined : wanted;
 }
 
-function wireMessage(message: Message, preset: ChatFormat, idOf: IdOf): Record<string, unknown> {
+const picked = (echo: JsonRecord, names: readonly Echoed[]): JsonRecord =>
+  Object.fromEntries(names.filter((name) => name in echo).map((name) => [name, echo[name]]));
+
+type Call = NonNullable<Extract<Message, { role: "assistant" }>["toolCalls"]>[number];
+
+function wireMessage(
+  message: Message,
+  preset: ChatFormat,
+  echoOf: (call: Call) => JsonRecord,
+): Record<string, unknown> {
   if (message.role === "tool") {
-    return { role: "tool", tool_call_id: idOf(message.toolCallId), content: outputText(message.output) };
+    return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message.output) };
   }
   // Only a user's message may hold images.
   if (message.role === "user") return { role: "user", content: preset.images ? wireContent(message) : textOf(message) };
   if (message.role === "system") return { role: "system", content: textOf(message) };
-  const calls = message.toolCalls?.map(({ toolCallId, toolName, input }) => ({
-    id: idOf(toolCallId),
+  const calls = message.toolCalls?.map((call) => ({
+    id: call.toolCallId,
     type: "function",
-    function: { name: toolName, arguments: JSON.stringify(input) },
+    function: { name: call.toolName, arguments: JSON.stringify(call.input) },
+    extra_content: echoOf(call)["extra_content"],
   }));
+  const [first] = message.toolCalls ?? [];
+  const { extra_content: _own, ...reasoning } = first === undefined ? {} : echoOf(first);
   const text = textOf(message);
   return {
     role: "assistant",
     content: text === "" ? preset.noText : text,
+    ...reasoning,
     ...(calls !== undefined && { tool_calls: calls }),
   };
 }

@@ -8,7 +8,7 @@ import { answerEnd, endingOf, type Ending } from "./answer-end.ts";
 import { chatAnswer } from "./chat-answer.ts";
 import { bareErrorFacts, errorEventFacts, errorFacts, type ErrorFacts } from "./error-facts.ts";
 import { httpFailure, inBandFailure } from "./http-failure.ts";
-import { openAiChatRequest } from "./openai-chat-request.ts";
+import { openAiChatRequest, wantedBack } from "./openai-chat-request.ts";
 import { chunkUsage } from "./openai-chunk.ts";
 import { continuationOf } from "./openai-presets.ts";
 import type { Adapter, ReaderLimits } from "./provider.ts";
@@ -20,6 +20,7 @@ import { usageReports } from "./usage.ts";
 export const openAiChat: Adapter = {
   request: openAiChatRequest,
   reader: openAiChatReader,
+  wanted: wantedBack,
   failure: httpFailure,
   starts: startsLikeSse,
   continues: (target) => continuationOf(target) !== "none",
@@ -48,7 +49,9 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const complete = (events: ProviderEvent[]): void => {
     if (finish === undefined) return end(events, { type: "verdict", verdict: "truncated" });
     done = true;
-    events.push(...answerEnd(calls, finish, { refused: answer.refused, finalText: answer.finalText }));
+    events.push(
+      ...answerEnd(calls, finish, { refused: answer.refused, finalText: answer.finalText, echo: answer.echo }),
+    );
   };
 
   const choice = (events: ProviderEvent[], entry: JsonRecord): void => {
@@ -85,6 +88,7 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
     if ("known" in item) {
       const { key, value: text } = item.known;
+      if (key === "reasoning_content") answer.reasoned(text);
       events.push({ type: key === "content" ? "text" : "reasoning", text });
       return;
     }

@@ -1,6 +1,7 @@
 // What one chunk of OpenAI's chat format says, whoever sends it: reasoning, tool call pieces, usage. Keeps no state.
 import type { Usage } from "../../schemas/usage.ts";
 import { asArray, asCount, asRecord, asText, type JsonRecord } from "../wire/json.ts";
+import { heldValue } from "./echo.ts";
 import { inputPiece, type ToolCallPiece } from "./tool-calls.ts";
 import { knownCounts } from "./usage.ts";
 
@@ -22,11 +23,14 @@ function detailText(details: unknown): string | undefined {
 export function toolPiece(item: unknown): ToolCallPiece {
   const call = asRecord(item);
   const named = asRecord(call?.["function"]) ?? asRecord(call?.["custom"]) ?? call;
+  // Where Gemini's own server of this format puts a thought's signature.
+  const extra = asRecord(call?.["extra_content"]);
   return {
     index: asCount(call?.["index"]),
     id: asText(call?.["id"]),
     name: asText(named?.["name"]),
     input: inputPiece(named?.["arguments"] ?? named?.["input"]),
+    echo: extra === undefined ? undefined : { extra_content: heldValue(extra) },
   };
 }
 

@@ -1,8 +1,12 @@
 // The servers that speak OpenAI Chat Completions, and how each departs from it. Data only: the request builder acts on it.
 import type { HostedPresetId, PresetId, Target } from "../../schemas/config.ts";
+import type { idRules } from "./call-ids.ts";
 
 /** `plain`: as any message. `prefix`: marked on the message. `continue_final_message`: said beside the messages. */
 export type Continuation = "none" | "plain" | "prefix" | "continue_final_message";
+
+/** `extra_content` is a call's own, the others are the message's. */
+export type Echoed = "reasoning_content" | "reasoning_details" | "extra_content";
 
 /** How a server will have the body. */
 export interface ChatFormat {
@@ -16,11 +20,15 @@ export interface ChatFormat {
   required: "required" | "any";
   /** Whether one tool can be demanded by its name. */
   namedTool: boolean;
-  toolIds: "any" | "nine alphanumerics";
+  toolIds: keyof typeof idRules;
   images: boolean;
   jsonObject: boolean;
   /** `named`: within an object that names it. */
   jsonSchema: "named" | "bare" | "none";
+  /** The fields of an answer with calls that go back with it. */
+  echoes: readonly Echoed[];
+  /** Whether every answer must have its `reasoning_content`, be it an empty one, in a conversation with tools. */
+  reasons: boolean;
   /** The content of an assistant's message that has none. */
   noText: null | "";
 }
@@ -52,42 +60,51 @@ const unnamed: Preset = {
   images: true,
   jsonObject: true,
   jsonSchema: "named",
+  // What it has sent, it knows: several of these servers refuse calls without their reasoning.
+  echoes: ["reasoning_content", "extra_content"],
+  reasons: false,
   noText: null,
   continuation: "plain",
 };
 
-const { seed: _seed, ...unseeded } = unnamed;
+/** A server with an API of its own, which knows no fields but those that it names. */
+const named: Preset = { ...unnamed, echoes: [] };
+
+const { seed: _seed, ...unseeded } = named;
 
 const hosted: Record<HostedPresetId, Preset & { baseUrl: string }> = {
   openai: {
-    ...unnamed,
+    ...named,
     baseUrl: "https://api.openai.com/v1",
     // Reasoning models refuse the older name.
     maxTokens: "max_completion_tokens",
+    toolIds: "openai",
     continuation: "none",
   },
-  openrouter: { ...unnamed, baseUrl: "https://openrouter.ai/api/v1" },
+  openrouter: { ...named, echoes: ["reasoning_details"], baseUrl: "https://openrouter.ai/api/v1" },
   deepseek: {
     ...unseeded,
     baseUrl: "https://api.deepseek.com",
     images: false,
     jsonSchema: "none",
+    echoes: ["reasoning_content"],
+    reasons: true,
     continuation: "prefix",
     continuationPath: "/beta",
   },
   mistral: {
-    ...unnamed,
+    ...named,
     baseUrl: "https://api.mistral.ai/v1",
     // Refuses fields that it does not know, and reports usage unasked.
     streamOptions: false,
     seed: "random_seed",
     required: "any",
-    toolIds: "nine alphanumerics",
+    toolIds: "mistral",
     continuation: "prefix",
   },
-  groq: { ...unnamed, baseUrl: "https://api.groq.com/openai/v1", maxTokens: "max_completion_tokens" },
+  groq: { ...named, baseUrl: "https://api.groq.com/openai/v1", maxTokens: "max_completion_tokens" },
   xai: {
-    ...unnamed,
+    ...named,
     baseUrl: "https://api.x.ai/v1",
     maxTokens: "max_completion_tokens",
     // Its reasoning models refuse the whole request for it.
@@ -103,29 +120,35 @@ const hosted: Record<HostedPresetId, Preset & { baseUrl: string }> = {
     jsonObject: false,
     continuation: "none",
   },
-  together: { ...unnamed, baseUrl: "https://api.together.xyz/v1" },
+  together: { ...named, baseUrl: "https://api.together.xyz/v1" },
 };
 
 const presets: Record<PresetId, Preset> = {
   ...hosted,
   azure: {
-    ...unnamed,
+    ...named,
     keyHeader: "api-key",
     rootPath: { path: "/openai/deployments/{model}/chat/completions", query: { "api-version": "2024-10-21" } },
     maxTokens: "max_completion_tokens",
+    toolIds: "openai",
     continuation: "none",
   },
   vllm: { ...unnamed, continuation: "continue_final_message" },
   sglang: { ...unnamed, continuation: "continue_final_message" },
   "llama-cpp": unnamed,
-  "lm-studio": { ...unnamed, namedTool: false, jsonObject: false },
+  "lm-studio": { ...named, namedTool: false, jsonObject: false },
   // The key is the gateway's own; the providers' keys are kept in the gateway. What is behind it may be any model.
-  "cloudflare-ai-gateway": { ...unnamed, keyHeader: "cf-aig-authorization", continuation: "none" },
+  "cloudflare-ai-gateway": {
+    ...named,
+    echoes: ["extra_content"],
+    keyHeader: "cf-aig-authorization",
+    continuation: "none",
+  },
 };
 
 /** Workers AI's own API: usage unasked, schemas as they are, and no null for a text. */
 export const workersAiFormat: ChatFormat = {
-  ...unnamed,
+  ...named,
   streamOptions: false,
   stop: false,
   jsonSchema: "bare",

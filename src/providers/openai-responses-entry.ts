@@ -1,4 +1,5 @@
 // Reads the texts of a whole output item of OpenAI Responses. Keeps nothing.
+import { heldText, heldValue } from "./echo.ts";
 import { asArray, asRecord, asText, type JsonRecord } from "../wire/json.ts";
 
 /** The objects of a list. */
@@ -24,5 +25,16 @@ export function messageText(entry: JsonRecord): { text: string; refuses: boolean
   return {
     text: parts.map((part) => asText(part["text"]) ?? asText(part["refusal"]) ?? "").join(""),
     refuses: parts.some((part) => asText(part["refusal"]) !== undefined),
+  };
+}
+
+/** An item of reasoning as it goes back: without its id, by which nothing is stored; `undefined` for one that holds nothing for the model. */
+export function sealedReasoning(entry: JsonRecord): JsonRecord | undefined {
+  const sealed = asText(entry["encrypted_content"]);
+  if (sealed === undefined) return undefined;
+  return {
+    type: "reasoning",
+    summary: heldValue(recordsIn(entry["summary"])),
+    encrypted_content: heldText("", sealed),
   };
 }

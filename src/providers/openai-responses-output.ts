@@ -10,6 +10,7 @@ import {
   type OutputFault,
   type OutputItem,
 } from "./openai-responses-items.ts";
+import { sealedThoughts } from "./openai-responses-thoughts.ts";
 import { matchCalls, wholeText } from "./openai-responses-match.ts";
 import type { StatedText } from "./stated-text.ts";
 import { inputPiece, toolCallCollector, wholeInput, type ToolCallCollector } from "./tool-calls.ts";
@@ -23,6 +24,8 @@ export interface ResponsesOutput {
   /** The item list of the finished response: its text counts, and it fills in what no earlier event has said. */
   settle(list: unknown): ProviderOutput[];
   finish: ToolCallCollector["finish"];
+  /** The reasoning that goes back with the answer's calls. */
+  readonly echo: JsonRecord | undefined;
   /** The whole text, where it was stated. */
   readonly finalText: string | undefined;
   readonly refused: boolean;
@@ -32,6 +35,7 @@ export interface ResponsesOutput {
 export function responsesOutput(): ResponsesOutput {
   const items = outputItems();
   const calls = toolCallCollector();
+  const thoughts = sealedThoughts();
   let held = 0;
   let refused = false;
   let settledText: string | undefined;
@@ -41,7 +45,10 @@ export function responsesOutput(): ResponsesOutput {
   let thought: string | undefined;
   let fault: OutputFault | undefined;
 
-  const show = (text: string): ProviderOutput[] => (text === "" ? [] : [{ type: "text", text }]);
+  const show = (text: string): ProviderOutput[] => {
+    thoughts.text(text);
+    return text === "" ? [] : [{ type: "text", text }];
+  };
 
   const reason = (text: string, key: string): ProviderOutput[] => {
     if (text === "") return [];
@@ -120,6 +127,7 @@ export function responsesOutput(): ResponsesOutput {
         return text === "" ? [] : show(stated(content.text, content.text.stateAll(text), text));
       }
       case "reasoning":
+        thoughts.item(entry, calls.size);
         if (content.summary.length + content.text.length > 0) return [];
         return reason(content.text.stateAll(reasoningText(entry)), String(index));
       case "call":
@@ -231,6 +239,7 @@ export function responsesOutput(): ResponsesOutput {
         fault = { failureClass: "malformed", message: "An answer has too many items." };
         return [];
       }
+      thoughts.settle(entries);
       settleTexts(entries.filter((entry) => entry["type"] === "message"));
       settleCalls(entries.filter((entry) => entry["type"] === "function_call" || entry["type"] === "custom_tool_call"));
       bound();
@@ -243,6 +252,9 @@ export function responsesOutput(): ResponsesOutput {
       const ended = calls.finish(cut);
       // A call of which not even a name came is none to the collector.
       return { calls: ended.calls, broken: ended.broken || calls.size < items.calls };
+    },
+    get echo() {
+      return thoughts.echo;
     },
     get finalText() {
       if (settledText !== undefined) return settledText;

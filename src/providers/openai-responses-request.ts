@@ -1,6 +1,7 @@
 // Builds an OpenAI Responses request that leaves nothing stored at the provider. Reads no secret but the key it is given.
 import type { Target } from "../../schemas/config.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import { idRules, withCallIds } from "./call-ids.ts";
 import {
   generationOf,
   headersOf,
@@ -12,16 +13,18 @@ import {
   unsentToolErrors,
   urlOf,
 } from "./conversation.ts";
+import { echoFor } from "./echo.ts";
 import type { AdapterRequest } from "./provider.ts";
+import { withThoughts } from "./thoughts.ts";
 
 export function openAiResponsesRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const { tools, toolChoice } = request;
-  const messages = messagesOf(request);
+  const messages = withCallIds(messagesOf(request), idRules["openai-responses"]);
   const format = textFormat(output);
   const body = {
     model: target.model,
-    input: messages.flatMap(inputItems),
+    input: messages.flatMap((message) => inputItems(message, target)),
     stream: true,
     store: false,
     max_output_tokens: maxOutputTokens,
@@ -39,6 +42,7 @@ export function openAiResponsesRequest(request: StartRequest, target: Target, ke
           strict: false,
         })),
         tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.name } : toolChoice,
+        include: sealsWhenAsked(target.model ?? "") ? ["reasoning.encrypted_content"] : undefined,
       }),
   };
   return {
@@ -61,10 +65,13 @@ export function openAiResponsesRequest(request: StartRequest, target: Target, ke
   };
 }
 
+/** Models that reason, and may seal their reasoning only when asked; those that do not reason refuse to be asked. */
+const sealsWhenAsked = (model: string): boolean => /^(o\d|gpt-5)(?!.*chat)/.test(model);
+
 type InputItem = Record<string, unknown>;
 
 /** One message is several items: its text, and each call apart. */
-function inputItems(message: Message): InputItem[] {
+function inputItems(message: Message, target: Target): InputItem[] {
   switch (message.role) {
     case "system":
       return [{ role: "system", content: textOf(message) }];
@@ -78,7 +85,10 @@ function inputItems(message: Message): InputItem[] {
         name: toolName,
         arguments: JSON.stringify(input),
       }));
-      return [...(text === "" ? [] : [{ role: "assistant", content: [{ type: "output_text", text }] }]), ...calls];
+      const [first] = message.toolCalls ?? [];
+      const echo = first === undefined ? undefined : echoFor(target, first);
+      const said = (piece: string) => ({ role: "assistant", content: [{ type: "output_text", text: piece }] });
+      return withThoughts(text, calls, echo ?? {}, said);
     }
     case "tool":
       return [{ type: "function_call_output", call_id: message.toolCallId, output: outputText(message.output) }];

@@ -18,6 +18,7 @@ import { knownCounts } from "./usage.ts";
 export const openAiResponses: Adapter = {
   request: openAiResponsesRequest,
   reader: openAiResponsesReader,
+  wanted: (echo) => echo,
   failure: httpFailure,
   starts: startsLikeSse,
   // A trailing assistant message is history to it: the answer begins anew.
@@ -51,9 +52,9 @@ export function openAiResponsesReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
     const stop = incomplete ? cutBy(reason) : "stop";
     const late = output.settle(response["output"]);
     if (output.fault !== undefined) return fail(events, output.fault.failureClass, output.fault.message);
-    const { refused, finalText } = output;
+    const { refused, finalText, echo } = output;
     done = true;
-    events.push(...late, ...answerEnd(output, stop, { refused, finalText }));
+    events.push(...late, ...answerEnd(output, stop, { refused, finalText, echo }));
   };
 
   const message = (events: ProviderEvent[], event: JsonRecord, name: string | undefined): void => {

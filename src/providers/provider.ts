@@ -1,6 +1,7 @@
 // The seam of the provider ring: what an adapter must do. An adapter knows one wire format; it knows no run, no client and no clock.
 import type { Failure } from "../../schemas/failure.ts";
 import type { Target } from "../../schemas/config.ts";
+import type { JsonRecord } from "../../schemas/json.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { StartRequest } from "../../schemas/run.ts";
 import type { Stage } from "../wire/stage.ts";
@@ -11,6 +12,8 @@ export interface AdapterRequest {
   body: string;
   /** Parameters this target cannot honour; each becomes a `diagnostic` event. */
   unsupported: string[];
+  /** Tells the conversation from others, for formats that take reasoning back only in its own. */
+  prefix?: string;
 }
 
 /** An HTTP answer that is not the start of a stream. */
@@ -33,6 +36,8 @@ export interface Adapter {
   sign?(request: AdapterRequest, target: Target, key: string | undefined): Promise<AdapterRequest | Failure>;
   /** A fresh reader of one response body. Its law: same events for any split; exactly one verdict, last. */
   reader(limits: ReaderLimits): Stage<Uint8Array, ProviderEvent>;
+  /** What of a call's echo this target wants back with the next request; without this, nothing. */
+  wanted?(echo: JsonRecord, target: Target): JsonRecord | undefined;
   /** Classes a response that is no stream of this format. */
   failure(answer: HttpAnswer): Failure;
   /** Whether a body that starts with this character (white space and BOM passed over) can be a stream of this format. */

@@ -1,7 +1,7 @@
 // Collects tool calls that arrive in pieces, under all the ways providers name (or fail to name) the pieces. Ids that are missing are made from the ordinal, so a replay gives the same.
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
-import { asRecord, jsonText } from "../wire/json.ts";
+import { asRecord, jsonText, type JsonRecord } from "../wire/json.ts";
 import { parseBounded } from "../wire/json-bounded.ts";
 
 /** Calls per answer. */
@@ -17,7 +17,11 @@ export interface ToolCallPiece {
   name?: string | undefined;
   /** A piece of the input's JSON text, or the whole input. */
   input?: string | Record<string, unknown> | undefined;
+  /** What the provider wants back with the call. The first one counts. */
+  echo?: JsonRecord | undefined;
 }
+
+export type WholeCall = Extract<ProviderOutput, { type: "tool_call" }>;
 
 interface OpenCall {
   index: number | undefined;
@@ -26,6 +30,7 @@ interface OpenCall {
   text: string;
   scan: JsonScan;
   whole: Record<string, unknown> | undefined;
+  echo: JsonRecord | undefined;
   /** The id it has been shown under; it never changes after that, even if the provider's own comes later. */
   shownId: string | undefined;
 }
@@ -39,7 +44,7 @@ export interface ToolCallCollector {
    * The calls that are whole, in the order they began. `broken`: another one has no name, or no JSON object as its input.
    * `cut`: the provider stopped early, so that a call without any input counts as broken, not as one without arguments.
    */
-  finish(cut: boolean): { calls: ProviderOutput[]; broken: boolean };
+  finish(cut: boolean): { calls: WholeCall[]; broken: boolean };
   /** Whether the input of the call at an index has come to its closing bracket in pieces. */
   isWhole(index: number): boolean;
   /** The input so far of the call at an index, as JSON text. */
@@ -81,6 +86,7 @@ export function toolCallCollector(): ToolCallCollector {
           text: "",
           scan: jsonScan(),
           whole: undefined,
+          echo: undefined,
           shownId: undefined,
         };
         calls.push(call);
@@ -93,6 +99,7 @@ export function toolCallCollector(): ToolCallCollector {
       if (excessive) return [];
       const heldBack = call.name === "" ? call.text : "";
       call.id ??= named.id;
+      call.echo ??= piece.echo;
       if (call.name === "") call.name = named.name ?? "";
       if (typeof piece.input === "object") call.whole = piece.input;
       const text = typeof piece.input === "string" ? piece.input : "";
@@ -115,11 +122,18 @@ export function toolCallCollector(): ToolCallCollector {
       return [];
     },
     finish(cut) {
-      const whole: ProviderOutput[] = [];
+      const whole: WholeCall[] = [];
       for (const call of calls) {
         const input = cut && isBare(call) ? undefined : inputOf(call);
         if (input === undefined || call.name === "") continue;
-        whole.push({ type: "tool_call", toolCallId: showId(call), toolName: call.name, input });
+        const { name: toolName, echo } = call;
+        whole.push({
+          type: "tool_call",
+          toolCallId: showId(call),
+          toolName,
+          input,
+          ...(echo !== undefined && { echo }),
+        });
       }
       return { calls: whole, broken: whole.length < calls.length };
     },

@@ -4,13 +4,16 @@ import type { Message } from "../../schemas/run.ts";
 export type Block = Record<string, unknown>;
 export type Turn = { role: "user" | "assistant"; content: Block[] };
 
-/** Neighbours of one role become one turn. System messages are left out: these formats have another place for them. */
-export function turnsOf(messages: readonly Message[], blocksOf: (message: Message) => Block[]): Turn[] {
+/** `before`: the turns up to the message. Neighbours of one role become one turn. System messages are left out: these formats have another place for them. */
+export function turnsOf(
+  messages: readonly Message[],
+  blocksOf: (message: Message, before: readonly Turn[]) => Block[],
+): Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
     if (message.role === "system") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(message);
+    const blocks = blocksOf(message, turns).filter((block) => !isBlank(block));
     // All that it held cannot be sent.
     if (blocks.length === 0) continue;
     const last = turns.at(-1);
@@ -20,6 +23,9 @@ export function turnsOf(messages: readonly Message[], blocksOf: (message: Messag
   }
   return withoutTrailingSpace(turns);
 }
+
+/** A text without a visible character is refused. */
+const isBlank = ({ text }: Block): boolean => typeof text === "string" && text.trim() === "";
 
 /** These APIs refuse a trailing assistant text that ends in white space or is empty, however many blocks it comes in. */
 function withoutTrailingSpace(turns: Turn[]): Turn[] {

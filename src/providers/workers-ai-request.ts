@@ -10,7 +10,7 @@ import type { AdapterRequest } from "./provider.ts";
 const BINDING = "http://workers-ai.invalid";
 
 export function workersAiRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
-  const { fields, unsupported } = chatFields(request, workersAiFormat, "none");
+  const { fields, unsupported } = chatFields(request, target, workersAiFormat, "none");
   return {
     url: urlOf(target.baseUrl ?? BINDING, `/ai/run/${pathOf(target.model ?? "")}`, target.query),
     headers: headersOf(

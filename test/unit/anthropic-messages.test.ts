@@ -52,7 +52,13 @@ test("R-PROV-5 a whole answer becomes its events in order", () => {
     { type: "tool_call_delta", toolCallId: "x", toolName: "f", inputText: '{"a":' },
     { type: "tool_call_delta", toolCallId: "x", toolName: "f", inputText: "1}" },
     { type: "usage", usage: { ...counts, outputTokens: 5 } },
-    { type: "tool_call", toolCallId: "x", toolName: "f", input: { a: 1 } },
+    {
+      type: "tool_call",
+      toolCallId: "x",
+      toolName: "f",
+      input: { a: 1 },
+      echo: { thoughts: [{ text: 0, calls: 0, block: { type: "thinking", thinking: "Hm", signature: "c2ln" } }] },
+    },
     complete("tool_calls"),
   ]);
 });
@@ -81,11 +87,11 @@ describe("R-PROV-1 the end", () => {
 });
 
 // B54
-describe("R-PROV-5 stop reasons", () => {
+describe("R-PROV-5 R-PROV-32 stop reasons", () => {
   test.each([
     ["end_turn", "stop"],
     ["stop_sequence", "stop"],
-    ["pause_turn", "stop"],
+    ["pause_turn", "continue"],
     ["max_tokens", "length"],
     ["model_context_window_exceeded", "length"],
     ["refusal", "content_filter"],

@@ -2,8 +2,11 @@
 // before its format's terminal contract was met, and shows nothing but a prefix. The reset is judged through the attempt that
 // the product runs. With `--mode laws` at every byte, else at a share of them.
 import { expect, test } from "vitest";
+import type { Target } from "../../schemas/config.ts";
+import type { StartRequest } from "../../schemas/run.ts";
 import type { ProviderEvent, Verdict } from "../../schemas/provider.ts";
 import { startAttempt } from "../../durable-objects/attempt.ts";
+import { stampEchoes } from "../../src/providers/echo.ts";
 import { adapters } from "../../src/providers/index.ts";
 import type { CorpusStream, StreamFormat } from "../support/corpus/corpus-stream.ts";
 import { corpus, formatOf, framingOf } from "../support/corpus/index.ts";
@@ -71,7 +74,10 @@ test("R-PROV-1 R-FALL-7 a reset at any byte is a reset, unless the stream was ov
       const proven = read.some((event) => event.type === "finishing" && event.proven === true);
       // Where more than the contract may follow, it may also be missing.
       if (proven && cut < met) expect.fail(`${stream.format}: ${stream.name}, proven at ${cut}, before byte ${met}`);
-      const due = read.at(-1)?.type === "verdict" ? read : [...read, ...(proven ? reader.end() : [reset])];
+      const due = stamped(
+        stream,
+        read.at(-1)?.type === "verdict" ? read : [...read, ...(proven ? reader.end() : [reset])],
+      );
       // A body whose beginning is no stream is classed as an answer.
       if (!startsAsStream(stream, start)) continue;
       if (JSON.stringify(events) !== JSON.stringify(due)) {
@@ -177,6 +183,20 @@ function startsAsStream({ format }: CorpusStream, bytes: Uint8Array): boolean {
   return text === "" || adapters[format].starts(text.charAt(0));
 }
 
+const asked: StartRequest = { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" };
+const targetOf = (format: StreamFormat): Target => ({
+  id: "cut",
+  adapter: format,
+  baseUrl: "http://localhost",
+  model: "m",
+});
+
+/** The events as an attempt hands them on. */
+function stamped({ format }: CorpusStream, events: readonly ProviderEvent[]): ProviderEvent[] {
+  const [adapter, target] = [adapters[format], targetOf(format)];
+  return stampEchoes(events, adapter, target, adapter.request(asked, target, undefined).prefix);
+}
+
 /** What an attempt makes of a body that is these bytes and then breaks. */
 function attemptOver({ format }: Pick<CorpusStream, "format">, bytes: Uint8Array): Promise<ProviderEvent[]> {
   const ended = Promise.withResolvers<ProviderEvent[]>();
@@ -195,10 +215,10 @@ function attemptOver({ format }: Pick<CorpusStream, "format">, bytes: Uint8Array
   startAttempt({
     adapter: { ...adapters[format], respond: () => new Response(body) },
     planned: {
-      target: { id: "cut", adapter: format, baseUrl: "http://localhost", model: "m" },
+      target: targetOf(format),
       clocks: { headersMs: 60_000, firstOutputMs: 60_000, idleMs: 60_000, progressMs: 60_000, minBytesPerSecond: 0 },
     },
-    request: { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hi" },
+    request: asked,
     key: undefined,
     bindings: {},
     now: Date.now,

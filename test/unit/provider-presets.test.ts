@@ -58,6 +58,10 @@ const older = { ...common, ...counted, ...seeded, ...stopped, ...equipped, ...js
 const newer = { ...common, ...counted, ...seeded, ...stopped, ...equipped, ...json, max_completion_tokens: 50 };
 const bearer = { authorization: "Bearer k-1" };
 
+/** With the reasoning that DeepSeek wants of every answer. */
+const reasoned = (message: { role: string }): object =>
+  message.role === "assistant" ? { reasoning_content: "", ...message } : message;
+
 interface Expected {
   target?: Partial<Target>;
   url: string;
@@ -82,7 +86,7 @@ const table: Record<PresetId, Expected> = {
     key: bearer,
     body: {
       ...common,
-      messages: messagesWith("See", "call_1"),
+      messages: messagesWith("See", "call_1").map(reasoned),
       ...counted,
       ...stopped,
       ...equipped,

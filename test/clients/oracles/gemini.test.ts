@@ -55,6 +55,10 @@ compareWithOracle(events, GEMINI_STREAM_TYPE, "/v1beta/models/test-model:streamG
       sdk: { stopReason: "stop", calls: [named("f"), ...pieces(5), named("g"), ...pieces(2)] },
       because: "the SDK hands on every piece of streamed arguments; putting them together is its caller's business",
     },
+    "streamed arguments, signed at their end": {
+      sdk: { stopReason: "stop", calls: [named("f"), ...pieces(2)] },
+      because: "the SDK hands on every piece of streamed arguments; putting them together is its caller's business",
+    },
     "streamed arguments cut by the limit": {
       sdk: { calls: [named("f"), ...pieces(1)] },
       because: "the SDK hands on every piece of streamed arguments, whatever becomes of the rest",

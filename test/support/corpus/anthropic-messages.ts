@@ -105,6 +105,38 @@ const streams: readonly CorpusStream[] = [
     },
   ),
   stream(
+    "signed and redacted thinking before, between and without a text",
+    anthropicMessages({
+      blocks: [
+        { type: "thinking", deltas: ["Hm", "é", "m"], signature: "c2ln" },
+        { type: "redacted_thinking", data: "eA" },
+        { type: "text", deltas: ["Let me ", "look."] },
+        { type: "tool_use", id: "toolu_a", name: "weather", partialJson: ['{"city":"北京"}'] },
+        { type: "thinking", deltas: [], signature: "b2s=" },
+        { type: "tool_use", id: "toolu_b", name: "time", partialJson: ['{"zone":"UTC"}'] },
+      ],
+    }),
+    called,
+    {
+      text: "Let me look.",
+      reasoning: "Hmém",
+      calls: [
+        {
+          ...weather,
+          echo: {
+            thoughts: [
+              { text: 0, calls: 0, block: { type: "thinking", thinking: "Hmém", signature: "c2ln" } },
+              { text: 0, calls: 0, block: { type: "redacted_thinking", data: "eA" } },
+              { text: 12, calls: 1, block: { type: "thinking", thinking: "", signature: "b2s=" } },
+            ],
+          },
+        },
+        time,
+      ],
+      usage,
+    },
+  ),
+  stream(
     "parallel tool calls",
     anthropicMessages({
       deltas: ["Let me look."],

@@ -91,6 +91,44 @@ const streams: readonly CorpusStream[] = [
     { text: "Hi", usage },
   ),
   stream(
+    "signed and redacted reasoning, a text and a call",
+    [
+      bedrockStart(),
+      bedrockReasoning({ text: "Hm" }),
+      bedrockReasoning({ text: "é" }),
+      bedrockReasoning({ signature: "c2ln" }),
+      bedrockBlockStop(0),
+      bedrockReasoning({ redactedContent: "eA==" }, 1),
+      bedrockText("So.", 2),
+      bedrockReasoning({ text: "unsigned" }, 3),
+      bedrockToolStart(4, "tooluse_a", "weather"),
+      bedrockToolInput(4, '{"city":"北京"}'),
+      bedrockStop("tool_use"),
+      bedrockMetadata(),
+    ],
+    called,
+    {
+      text: "So.",
+      reasoning: "Hméunsigned",
+      calls: [
+        {
+          ...weather,
+          echo: {
+            thoughts: [
+              {
+                text: 0,
+                calls: 0,
+                block: { reasoningContent: { reasoningText: { text: "Hmé", signature: "c2ln" } } },
+              },
+              { text: 0, calls: 0, block: { reasoningContent: { redactedContent: "eA==" } } },
+            ],
+          },
+        },
+      ],
+      usage,
+    },
+  ),
+  stream(
     "reasoning, then text",
     [
       bedrockReasoning({ text: "Hm" }),

@@ -13,6 +13,8 @@ export interface ExpectedCall {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** What goes back with it. */
+  readonly echo?: Readonly<Record<string, unknown>>;
 }
 
 export type ExpectedEnd =

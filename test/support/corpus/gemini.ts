@@ -144,7 +144,7 @@ const calls: readonly CorpusStream[] = [
     called,
     {
       calls: [
-        { toolCallId: "call_0", toolName: "a", input: { n: 1 } },
+        { toolCallId: "call_0", toolName: "a", input: { n: 1 }, echo: { thoughtSignature: "c2ln" } },
         { toolCallId: "call_1", toolName: "a", input: {} },
       ],
     },
@@ -170,6 +170,17 @@ const calls: readonly CorpusStream[] = [
         { toolCallId: "call_1", toolName: "g", input: { "x y": true, z: null } },
       ],
     },
+  ),
+  stream(
+    "streamed arguments, signed at their end",
+    geminiEvents([
+      call({ name: "f", willContinue: true }),
+      call({ partialArgs: [{ jsonPath: "$.a", stringValue: "é" }], willContinue: true }),
+      call({}, { thoughtSignature: "c2lnbmVk" }),
+      stop,
+    ]),
+    called,
+    { calls: [{ toolCallId: "call_0", toolName: "f", input: { a: "é" }, echo: { thoughtSignature: "c2lnbmVk" } }] },
   ),
   stream(
     "streamed arguments cut by the limit",

@@ -147,6 +147,35 @@ const openRouter: readonly CorpusStream[] = [
     { text: "Hi", reasoning: "So it is" },
   ),
   stream(
+    "openrouter: reasoning in parts before a call, signed after its text",
+    [
+      choice({ reasoning_details: [{ type: "reasoning.text", text: "Hm", index: 0, format: "f" }] }),
+      choice({ reasoning_details: [{ type: "reasoning.text", text: "é", index: 0 }] }),
+      choice({ reasoning_details: [{ type: "reasoning.text", signature: "c2ln", index: 0, id: null }] }),
+      choice({ reasoning_details: [{ type: "reasoning.encrypted", data: "eA==", index: 1, id: "call_a" }] }),
+      choice({
+        tool_calls: [{ index: 0, id: "call_a", type: "function", function: { name: "weather", arguments: city } }],
+      }),
+      choice({}, "tool_calls"),
+      done,
+    ],
+    called,
+    {
+      reasoning: "Hmé",
+      calls: [
+        {
+          ...weather,
+          echo: {
+            reasoning_details: [
+              { type: "reasoning.text", text: "Hmé", index: 0, format: "f", signature: "c2ln" },
+              { type: "reasoning.encrypted", data: "eA==", index: 1, id: "call_a" },
+            ],
+          },
+        },
+      ],
+    },
+  ),
+  stream(
     "openrouter: an error without a choice",
     [hi, error({ code: 502, metadata: { error_type: "provider_unavailable" } }, [])],
     failed("upstream_5xx"),
@@ -182,6 +211,41 @@ const deepSeek: readonly CorpusStream[] = [
     { text: "Hi", reasoning: "Hm", usage: { ...counts(3, 2, 5), cachedInputTokens: 2 } },
   ),
   stream(
+    "deepseek: reasoning before a call",
+    [
+      choice({ role: "assistant", content: null, reasoning_content: "H" }, null),
+      choice({ content: null, reasoning_content: "m" }, null),
+      choice({ content: null, reasoning_content: "é" }, null),
+      choice({
+        tool_calls: [{ index: 0, id: "call_a", type: "function", function: { name: "weather", arguments: city } }],
+      }),
+      choice({ content: "" }, "tool_calls"),
+      done,
+    ],
+    called,
+    { reasoning: "Hmé", calls: [{ ...weather, echo: { reasoning_content: "Hmé" } }] },
+  ),
+  stream(
+    "google: a call with content of its own",
+    [
+      choice({
+        tool_calls: [
+          {
+            index: 0,
+            id: "call_a",
+            type: "function",
+            function: { name: "weather", arguments: city },
+            extra_content: { google: { thought_signature: "c2ln" } },
+          },
+        ],
+      }),
+      choice({}, "tool_calls"),
+      done,
+    ],
+    called,
+    { calls: [{ ...weather, echo: { extra_content: { google: { thought_signature: "c2ln" } } } }] },
+  ),
+  stream(
     "deepseek: out of resources in the middle",
     [hi, choice({ content: "" }, "insufficient_system_resource"), done],
     failed("overloaded"),
@@ -215,7 +279,11 @@ const xAi: readonly CorpusStream[] = [
       done,
     ],
     called,
-    { reasoning: "Hm", calls: [weather], usage: { ...counts(291, 26, 513), reasoningTokens: 196 } },
+    {
+      reasoning: "Hm",
+      calls: [{ ...weather, echo: { reasoning_content: "Hm" } }],
+      usage: { ...counts(291, 26, 513), reasoningTokens: 196 },
+    },
   ),
 ];
 

@@ -57,7 +57,7 @@ const whole: readonly CorpusStream[] = [
       done,
     ],
     called,
-    { text: "So: ", reasoning: "Hm", calls: [weather] },
+    { text: "So: ", reasoning: "Hm", calls: [{ ...weather, echo: { reasoning_content: "Hm" } }] },
   ),
   stream(
     "a gateway: a refusal as a message, twice",

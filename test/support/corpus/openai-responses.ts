@@ -66,6 +66,65 @@ const streams: readonly CorpusStream[] = [
     text: "Héllo, 世界 🎉",
     usage: counted,
   }),
+  stream(
+    "sealed reasoning before a text and between calls",
+    openAiResponses({
+      items: [
+        { type: "reasoning", summary: ["H", "m"], sealed: "eA==" },
+        { type: "message", deltas: ["Sé."] },
+        { type: "function_call", callId: "call_a", name: "weather", arguments: ['{"city":', '"北京"}'] },
+        { type: "reasoning", sealed: "eQ==" },
+        { type: "function_call", callId: "call_b", name: "time", arguments: ['{"zone":"UTC"}'] },
+      ],
+    }),
+    called,
+    {
+      text: "Sé.",
+      reasoning: "Hm",
+      calls: [
+        {
+          ...weather,
+          echo: {
+            thoughts: [
+              {
+                text: 0,
+                calls: 0,
+                block: {
+                  type: "reasoning",
+                  summary: [{ type: "summary_text", text: "Hm" }],
+                  encrypted_content: "eA==",
+                },
+              },
+              { text: 3, calls: 1, block: { type: "reasoning", summary: [], encrypted_content: "eQ==" } },
+            ],
+          },
+        },
+        time,
+      ],
+    },
+  ),
+  stream(
+    "sealed reasoning that the response does not list",
+    [
+      bare("output_item.done", {
+        output_index: 0,
+        item: { type: "reasoning", summary: [], encrypted_content: "eA==" },
+      }),
+      call("done", 1, { ...named(weather), arguments: JSON.stringify(weather.input) }),
+      end({ output: [] }),
+    ],
+    called,
+    {
+      calls: [
+        {
+          ...weather,
+          echo: {
+            thoughts: [{ text: 0, calls: 0, block: { type: "reasoning", summary: [], encrypted_content: "eA==" } }],
+          },
+        },
+      ],
+    },
+  ),
   stream("the shortest answer", [text("é✓🎉"), end()], complete, { text: "é✓🎉" }),
   stream(
     "reasoning at index 0, then a call",

@@ -62,7 +62,12 @@ export function sumUp(events: readonly ProviderEvent[]): Reading {
         reading.reasoning += event.text;
         break;
       case "tool_call":
-        reading.calls.push({ toolCallId: event.toolCallId, toolName: event.toolName, input: event.input });
+        reading.calls.push({
+          toolCallId: event.toolCallId,
+          toolName: event.toolName,
+          input: event.input,
+          ...(event.echo !== undefined && { echo: event.echo }),
+        });
         break;
       case "tool_call_delta":
         reading.progress[event.toolCallId] = (reading.progress[event.toolCallId] ?? "") + event.inputText;

@@ -9,7 +9,12 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export type ResponsesItem =
   | { readonly type: "message"; readonly deltas: readonly string[]; readonly refusal?: true }
-  | { readonly type: "reasoning"; readonly summary?: readonly string[]; readonly text?: readonly string[] }
+  | {
+      readonly type: "reasoning";
+      readonly summary?: readonly string[];
+      readonly text?: readonly string[];
+      readonly sealed?: string;
+    }
   | {
       readonly type: "function_call";
       readonly callId: string;
@@ -161,6 +166,7 @@ function wholeItem(item: ResponsesItem, index: number): Fields {
         type: "reasoning",
         summary: summary.length === 0 ? [] : [{ type: "summary_text", text: summary.join("") }],
         ...(text.length > 0 && { content: [{ type: "reasoning_text", text: text.join("") }] }),
+        ...(item.sealed !== undefined && { encrypted_content: item.sealed }),
       };
     }
     case "function_call":
