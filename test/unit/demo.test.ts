@@ -183,6 +183,8 @@ describe("R-CONF-2 demo-tools", () => {
           inner: { a: "demo" },
           anything: "demo",
         },
+        // For servers that want it; this one does not.
+        echo: { reasoning_content: reading.reasoning },
       },
     ]);
     expect(reading.verdicts).toEqual([{ type: "verdict", verdict: "complete", stopReason: "tool_calls" }]);
