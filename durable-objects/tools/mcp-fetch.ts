@@ -97,7 +97,7 @@ const noAnswer = (id: RequestId) => ({
   error: { code: -32_000, message: NO_ANSWER },
 });
 
-export const NO_ANSWER = "The server's answer ended without a result; whether the call took effect is not known.";
+const NO_ANSWER = "The server's answer ended without a result; whether the call took effect is not known.";
 
 /** The headers but those that speak of the bytes. */
 function withoutBody(headers: Headers): Headers {

@@ -2,9 +2,9 @@
 import * as v from "valibot";
 import type { DisplayMessage, TurnRequest } from "../../schemas/chat.ts";
 import { svedaRequestSchema } from "../../schemas/dialects/sveda.ts";
+import { objectSchema } from "../../schemas/json-schema.ts";
 import { crc32 } from "../wire/crc32.ts";
 import { asRecord, asText, type JsonRecord } from "../wire/json.ts";
-import { objectSchema } from "../wire/json-schema.ts";
 import { readMessage, type MessageReading } from "./sveda-message.ts";
 
 export interface ClientTool {

@@ -32,15 +32,7 @@ const published: Record<string, v.GenericSchema> = {
 
 /** Rules between fields that the shapes cannot say. */
 const additions: Record<string, Record<string, unknown>> = {
-  StartRequest: {
-    anyOf: [
-      { required: ["prompt"] },
-      { required: ["messages"] },
-      { required: ["previousRunId", "toolResults"] },
-      { required: ["previousRunId", "toolDecisions"] },
-    ],
-    dependentRequired: { toolResults: ["previousRunId"], toolDecisions: ["previousRunId"] },
-  },
+  StartRequest: { anyOf: [{ required: ["prompt"] }, { required: ["messages"] }] },
 };
 
 export const schemaNames = Object.keys(published);

@@ -10,6 +10,7 @@ export const planTools = ({ tools }: Config, rules: readonly ToolRule[]): Server
 function planned({ url, keyVar, confirmation, ...tool }: ToolConfig): ServerTool {
   return {
     ...tool,
+    parameters: { properties: {}, ...tool.parameters, type: "object" },
     confirmation: confirmation === "required",
     source: { type: "http", url, ...(keyVar !== undefined && { keyVar }) },
   };

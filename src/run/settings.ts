@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import type { Locality } from "../../schemas/attempt.ts";
 import { configSchema, hostedPresetIdSchema, type Config, type Route, type Target } from "../../schemas/config.ts";
+import { objectSchema } from "../../schemas/json-schema.ts";
 import type { AttemptClocks, PlannedTarget } from "../../schemas/plan.ts";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import type { ClockLimits } from "../../schemas/run.ts";
@@ -31,15 +32,14 @@ function* unusableKeys(value: unknown, at: string): Generator<ValidationIssue> {
   }
 }
 
-function* semanticIssues({ targets, routes, limits }: Config): Generator<ValidationIssue> {
+function* semanticIssues(config: Config): Generator<ValidationIssue> {
+  const { targets, routes, limits } = config;
   const ids = new Set<string>();
   for (const [index, target] of targets.entries()) {
     const at = `/targets/${index}`;
     if (ids.has(target.id)) yield issue(`${at}/id`, "is used twice", "uniqueItems");
     ids.add(target.id);
-    if (target.keyVar !== undefined && reservedVars.has(target.keyVar)) {
-      yield issue(`${at}/keyVar`, "names a secret of Holdfast itself", "not");
-    }
+    yield* reservedKey(target, at);
     if (target.preset !== undefined && target.adapter !== "openai-chat") {
       yield issue(`${at}/preset`, "is only for the adapter openai-chat", "not");
     }
@@ -63,6 +63,36 @@ function* semanticIssues({ targets, routes, limits }: Config): Generator<Validat
   if (limits.retentionOutcomeMs < limits.retentionEventsMs) {
     yield issue("/limits/retentionOutcomeMs", "must not be shorter than retentionEventsMs", "minimum");
   }
+  yield* toolIssues(config);
+}
+
+function* toolIssues({ tools, mcpServers, sveda }: Config): Generator<ValidationIssue> {
+  for (const [index, tool] of tools.entries()) {
+    const at = `/tools/${index}`;
+    if (tools.findIndex(({ name }) => name === tool.name) !== index) {
+      yield issue(`${at}/name`, "is used twice", "uniqueItems");
+    }
+    const judged = objectSchema(tool.parameters);
+    if ("fault" in judged) yield issue(`${at}/parameters${judged.fault}`, "is not as JSON Schema has it", "schema");
+    yield* reservedKey(tool, at);
+  }
+  for (const [index, server] of mcpServers.entries()) {
+    const at = `/mcpServers/${index}`;
+    if (mcpServers.findIndex(({ id }) => id === server.id) !== index) {
+      yield issue(`${at}/id`, "is used twice", "uniqueItems");
+    }
+    // Reports of servers that failed call the host page's by this name.
+    if (server.id === "host") yield issue(`${at}/id`, "is the name of the host page's server", "not");
+    yield* reservedKey(server, at);
+  }
+  if (sveda.mcpOrigins?.length === 0) {
+    yield issue("/sveda/mcpOrigins", "is empty; left out, it allows any public origin", "minItems");
+  }
+}
+
+function* reservedKey({ keyVar }: { keyVar?: string | undefined }, at: string): Generator<ValidationIssue> {
+  if (keyVar === undefined || !reservedVars.has(keyVar)) return;
+  yield issue(`${at}/keyVar`, "names a secret of Holdfast itself", "not");
 }
 
 const issue = (path: string, message: string, keyword: string): ValidationIssue => ({ path, message, keyword });

@@ -22,6 +22,13 @@ const withTarget = (fields: object) => ({
   ],
 });
 const withFast = (fast: unknown) => ({ ...valid, routes: { ...valid.routes, fast } });
+const shopTool = { name: "get_order", url: "https://shop.test/order" };
+const withTool = (fields: object) => ({ ...valid, tools: [shopTool, { ...shopTool, name: "other", ...fields }] });
+const shopServer = { id: "shop", url: "https://shop.test/mcp" };
+const withServer = (fields: object) => ({
+  ...valid,
+  mcpServers: [shopServer, { ...shopServer, id: "more", ...fields }],
+});
 const withLimits = (limits: unknown) => ({ ...valid, limits });
 
 describe("what is wrong", () => {
@@ -109,6 +116,46 @@ describe("what is wrong", () => {
     ["/limits/maxBodyBytes", withLimits({ maxBodyBytes: 1023 })],
     ["/limits/maxOutputBytes", withLimits({ maxOutputBytes: 0 })],
     ["/limits/maxActiveRuns", withLimits({ maxActiveRuns: 1.5 })],
+    ["/limits/maxSteps", withLimits({ maxSteps: 0 })],
+    ["/limits/maxToolOutputBytes", withLimits({ maxToolOutputBytes: 63 })],
+    ["/tools", { ...valid, tools: {} }],
+    [
+      "/tools",
+      { ...valid, tools: Array.from({ length: 129 }, (_, index) => ({ ...shopTool, name: `tool-${index}` })) },
+    ],
+    ["/tools/1/name", withTool({ name: "get_order" })],
+    ["/tools/1/name", withTool({ name: "get order" })],
+    ["/tools/1/name", withTool({ name: "x".repeat(65) })],
+    ["/tools/1/name", withTool({ name: undefined })],
+    ["/tools/1/url", withTool({ url: undefined })],
+    ["/tools/1/url", withTool({ url: "ftp://shop.test" })],
+    ["/tools/1/url", withTool({ url: "https://user:pass@shop.test" })],
+    ["/tools/1/parameters", withTool({ parameters: "none" })],
+    ["/tools/1/parameters/type", withTool({ parameters: { type: "array" } })],
+    ["/tools/1/parameters/properties/a/type", withTool({ parameters: { properties: { a: { type: "text" } } } })],
+    ["/tools/1/mode", withTool({ mode: "burn" })],
+    ["/tools/1/domain", withTool({ domain: "" })],
+    ["/tools/1/confirmation", withTool({ confirmation: true })],
+    ["/tools/1/idempotent", withTool({ idempotent: "yes" })],
+    ["/tools/1/timeoutMs", withTool({ timeoutMs: 0 })],
+    ["/tools/1/timeoutMs", withTool({ timeoutMs: 600_001 })],
+    ["/tools/1/keyVar", withTool({ keyVar: "TICKET_SECRET" })],
+    ["/tools/1/keyVar", withTool({ keyVar: "shop-key" })],
+    ["/tools/1/key", withTool({ key: "secret" })],
+    [
+      "/mcpServers",
+      { ...valid, mcpServers: Array.from({ length: 17 }, (_, index) => ({ ...shopServer, id: `s-${index}` })) },
+    ],
+    ["/mcpServers/1/id", withServer({ id: "shop" })],
+    ["/mcpServers/1/id", withServer({ id: "host" })],
+    ["/mcpServers/1/id", withServer({ id: undefined })],
+    ["/mcpServers/1/url", withServer({ url: "shop.test" })],
+    ["/mcpServers/1/keyVar", withServer({ keyVar: "API_KEYS" })],
+    ["/mcpServers/1/allow/0", withServer({ allow: ["a*b"] })],
+    ["/mcpServers/1/allow/0", withServer({ allow: [""] })],
+    ["/mcpServers/1/token", withServer({ token: "secret" })],
+    ["/sveda/mcpOrigins", { ...valid, sveda: { mcpOrigins: [] } }],
+    ["/sveda/mcpOrigins/0", { ...valid, sveda: { mcpOrigins: ["https://shop.test/mcp"] } }],
     ["/limits/retentionOutcomeMs", withLimits({ retentionEventsMs: 5000, retentionOutcomeMs: 4999 })],
   ];
 

@@ -55,7 +55,6 @@ function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
             await held?.promise;
           },
           beforeEnd: async () => undefined,
-          keepsRequest: () => false,
           onFailure: (error) => {
             throw error;
           },

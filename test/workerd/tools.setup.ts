@@ -97,6 +97,8 @@ const result = (id: unknown, value: unknown): Script =>
 
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: "object" }, ...more });
 
+const nested = (levels: number): object => (levels === 0 ? {} : { not: nested(levels - 1) });
+
 /** MCP servers whose list is good for nothing, or good but for some tools. */
 function scriptMcpLists(provider: FaultProvider): void {
   const on = (name: string, answer: Answer): void => provider.on(`/mcp/${name}`, mcp(answer));
@@ -125,6 +127,7 @@ function scriptMcpLists(provider: FaultProvider): void {
         tool("list-schema", { inputSchema: { type: "array" } }),
         tool("odd-type", { inputSchema: { type: "object", properties: { a: { type: "text" } } } }),
         tool("odd-required", { inputSchema: { type: "object", required: "a" } }),
+        tool("deep-schema", { inputSchema: { type: "object", not: nested(70) } }),
         { name: "no-schema" },
         tool("null-schema", { inputSchema: null }),
         tool("odd-meta", { description: 7, title: "Odd", _meta: { domain: 7, mode: "burn", confirmation: true } }),

@@ -1,10 +1,21 @@
-// Whether a value has the shape of a JSON Schema of an object, as far as every provider asks for it. Judges no data by it.
-import { asArray, isRecord, type JsonRecord } from "./json.ts";
+// The shape of a JSON Schema of an object, as far as every provider asks for it. Judges no data by it.
+import type { JsonRecord } from "./json.ts";
 
 const typeNames: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 /** Keywords that hold one schema, a list of them, and a schema under each name. */
-const single = ["additionalProperties", "contains", "not", "if", "then", "else", "propertyNames"] as const;
+const single = [
+  "additionalProperties",
+  "additionalItems",
+  "contains",
+  "not",
+  "if",
+  "then",
+  "else",
+  "propertyNames",
+] as const;
 const listed = ["anyOf", "oneOf", "allOf", "prefixItems"] as const;
+/** Keywords that hold text. */
+const texts = ["$ref", "$schema", "$id", "title", "description", "pattern", "format"] as const;
 const named = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"] as const;
 
 type Place = { value: unknown; path: string };
@@ -31,12 +42,13 @@ export function objectSchema(value: unknown): { schema: JsonRecord } | { fault: 
 function keywordFault(schema: JsonRecord): string | undefined {
   const { type, required, enum: values } = schema;
   const types = Array.isArray(type) ? asArray(type) : [type];
-  if (type !== undefined && !types.every((name) => typeNames.has(name))) return "/type";
+  if (types.length === 0 || (type !== undefined && !types.every((name) => typeNames.has(name)))) return "/type";
   if (required !== undefined && !isNames(required)) return "/required";
   if (values !== undefined && !Array.isArray(values)) return "/enum";
   const list = listed.find((keyword) => schema[keyword] !== undefined && asArray(schema[keyword]).length === 0);
   const group = named.find((keyword) => schema[keyword] !== undefined && !isRecord(schema[keyword]));
-  const found = list ?? group;
+  const text = texts.find((keyword) => schema[keyword] !== undefined && typeof schema[keyword] !== "string");
+  const found = list ?? group ?? text;
   return found === undefined ? undefined : `/${found}`;
 }
 
@@ -58,3 +70,8 @@ function inner(schema: JsonRecord, path: string): Place[] {
   }
   return places.filter(({ value }) => value !== undefined).reverse();
 }
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const asArray = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
