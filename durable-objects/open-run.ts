@@ -1,26 +1,24 @@
 // A run that an object holds in memory, live or finished: feeds inputs to the machine, carries its effects out, and serves its readers. It holds no rules of its own.
 import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
 import type { LogEvent } from "../schemas/event.ts";
-import type { PlannedTarget } from "../schemas/plan.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
-import { dialectIn, isDialectId } from "../src/dialects/index.ts";
-import { withPrefill } from "../src/providers/conversation.ts";
-import { adapters } from "../src/providers/index.ts";
 import { transition, type Input } from "../src/run/machine.ts";
-import { damagedLog, replacedText } from "../src/run/outcome.ts";
-import type { RunState } from "../src/run/state.ts";
+import { promptOf, titleOf, titleQuestion } from "../src/run/side-questions.ts";
+import { speaker, type RunState } from "../src/run/state.ts";
 import type { Effect } from "../src/run/step.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
-import type { Opening } from "../src/run/volatile.ts";
-import { startAttempt, type Attempt } from "./attempt.ts";
-import { frames } from "./frames.ts";
+import { waitsForAnswers } from "./continuation.ts";
 import { pass } from "./gate.ts";
+import { runReaders } from "./readers.ts";
+import { runAttempts } from "./run-attempts.ts";
 import { runLog, type LogOptions } from "./run-log.ts";
 import type { Marks, RunLogStore, RunRow } from "./run-row.ts";
 import { runTenant } from "./run-tenant.ts";
-import { handleOf, positionOf, stateOf } from "./run-view.ts";
-import { emptyTranscript, readOn, type Transcript } from "./transcript.ts";
-import { viewerStream } from "./viewer.ts";
+import { handleOf, stateOf } from "./run-view.ts";
+import { askAside } from "./side-question.ts";
+import { stepRequest } from "./step-request.ts";
+import { toolCalls } from "./tool-calls.ts";
+import { runWakes } from "./wakes.ts";
 import { within, type Timer } from "./within.ts";
 
 export interface OpenRun {
@@ -65,29 +63,37 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 }
 
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
-  const { runId, limits, policies, totalMs } = row.plan;
+  const { runId, limits, policies, totalMs, agent } = row.plan;
   const tenant = runTenant(ctx, env, row);
   let { state } = options;
-  /** By number, those whose provider may still speak. */
-  const attempts = new Map<number, Attempt>();
-  const wakes = new Set<Timer>();
-  let transcript: Transcript = emptyTranscript;
-  let viewers = 0;
   let totalTimer: Timer | undefined;
-  let graceTimer: Timer | undefined;
-  const chatId = row.plan.chat?.chatId;
-  const shared = frames({ runId, startedAt: row.startedAt, ...(chatId !== undefined && { chatId }) });
+  /** Ends what goes on beside the attempts. */
+  const over = new AbortController();
 
   const log = runLog(
     store,
     {
       confirm: () => confirm(ctx, "flush"),
       beforeEnd,
+      keepsRequest: ({ payload }) => waitsForAnswers(row, payload),
       onFailure: () => ctx.abort("The log could not be written."),
     },
     marks,
     logOptions(row),
   );
+  const attempts = runAttempts({
+    env,
+    request: () => (request === undefined ? undefined : stepRequest(request, state, agent?.tools ?? [])),
+    emit: (attempt, events) => apply({ type: "provider", at: Date.now(), attempt, events }),
+  });
+  const calls = toolCalls({ ctx, env, row, request, over: over.signal, settled: () => log.settled(), apply });
+  const wakes = runWakes({ ctx, tenant, apply, changes: (input) => transition(state, input).events.length > 0 });
+  const readers = runReaders({
+    log,
+    store,
+    row,
+    onAbandoned: () => apply({ type: "cancel", at: Date.now(), reason: "disconnected" }),
+  });
 
   /**
    * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it. Retention's alarm
@@ -107,24 +113,26 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     state = step.state;
     log.append(step.events);
     carryOut(step.effects);
-    if (state.phase === "sealed") stopTimers();
+    if (state.phase === "sealed") stop();
   }
 
   function carryOut(effects: readonly Effect[]): void {
     for (const effect of effects) {
       switch (effect.type) {
         case "open":
-          openAttempt(effect.attempt, effect);
+          attempts.open(effect.attempt, effect);
           break;
         case "abort":
-          attempts.get(effect.attempt)?.abort();
+          attempts.abort(effect.attempt);
           break;
         case "wake":
-          wakeAfter(effect);
+          wakes.after(effect);
           break;
         case "call":
+          calls.make(effect);
+          break;
         case "title":
-          // Only a plan with an agent asks for these, and none is made yet.
+          ctx.waitUntil(findTitle());
           break;
         case "report":
           tenant.tell(effect.report);
@@ -136,97 +144,37 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     }
   }
 
-  function openAttempt(number: number, { target: planned, prefill }: Opening): void {
-    if (request === undefined) return;
-    const attempt = startAttempt({
-      adapter: adapters[planned.adapter],
-      planned,
-      request: prefill === undefined ? request : withPrefill(request, prefill),
-      key: keyOf(planned),
-      bindings: { ...env },
-      emit(events) {
-        if (events.at(-1)?.type === "verdict") attempts.delete(number);
-        apply({ type: "provider", at: Date.now(), attempt: number, events });
-      },
-      now: () => Date.now(),
-    });
-    attempts.set(number, attempt);
+  /** A title that does not come is none: the run does not wait for it for ever. */
+  async function findTitle(): Promise<void> {
+    const prompt = request === undefined ? "" : promptOf(request);
+    const answer = prompt === "" ? "" : await aside(titleQuestion(prompt), over.signal);
+    await pass("titled", ctx);
+    const title = titleOf(answer);
+    apply({ type: "title", at: Date.now(), ...(title !== "" && { title }) });
   }
 
-  function wakeAfter({ input: type, ms, spreadMs, step }: Extract<Effect, { type: "wake" }>): void {
-    const of = { ...(step !== undefined && { step }) };
-    const timer = setTimeout(
-      () => {
-        wakes.delete(timer);
-        if (type === "hedge") ctx.waitUntil(askFurther(of));
-        else apply({ type, at: Date.now(), ...of });
-      },
-      ms + Math.random() * spreadMs,
-    );
-    wakes.add(timer);
-  }
-
-  /** A further request is paid for before it is made: other runs may want one at the same time. Without the tenant there is none. */
-  async function askFurther(of: { step?: number }): Promise<void> {
-    const wanted = (): boolean => transition(state, { type: "hedge", at: Date.now(), ...of }).events.length > 0;
-    try {
-      if (!wanted() || !(await tenant.spendFurther())) return;
-      await pass("further", ctx);
-      if (wanted()) apply({ type: "hedge", at: Date.now(), ...of });
-      else await tenant.giveBackFurther();
-    } catch {
-      // A budget that is told nothing is too small, not too large, and fills up again.
-    }
-  }
-
-  function keyOf({ target: { keyVar } }: PlannedTarget): string | undefined | { missing: string } {
-    if (keyVar === undefined) return undefined;
-    const key: unknown = Reflect.get(env, keyVar);
-    // A secret read from a file often ends in a line end.
-    const trimmed = typeof key === "string" ? key.trim() : "";
-    return trimmed === "" ? { missing: keyVar } : trimmed;
+  /** Asks the target that speaks for the run; an empty text is no answer. */
+  async function aside(prompt: string, signal?: AbortSignal): Promise<string> {
+    const { chain } = row.plan;
+    const target = chain.find(({ id }) => id === speaker(state.attempts)?.targetId) ?? chain[0];
+    return (target && (await askAside(env, target, prompt, signal))) ?? "";
   }
 
   function report({ type, payload }: Telemetry): void {
     if (policies.telemetry) console.log(JSON.stringify({ type, runId, timestamp: Date.now(), payload }));
   }
 
-  function stopTimers(): void {
+  function stop(): void {
     if (totalTimer !== undefined) clearTimeout(totalTimer);
-    if (graceTimer !== undefined) clearTimeout(graceTimer);
-    for (const timer of wakes) clearTimeout(timer);
+    wakes.stop();
+    readers.stop();
+    over.abort();
   }
 
-  function viewerLeft(): void {
-    viewers--;
-    if (viewers === 0) armGrace();
-  }
-
-  function armGrace(): void {
-    if (state.phase === "sealed" || policies.onDisconnect === "continue") return;
-    graceTimer = setTimeout(() => {
-      if (viewers === 0) apply({ type: "cancel", at: Date.now(), reason: "disconnected" });
-    }, limits.disconnectGraceMs);
-  }
-
-  /** Reads on from where the last such reader stopped: a late joiner costs what is new. */
-  function transcriptTo(end: number): Transcript {
-    while (transcript.to < end) {
-      const page = log.page(transcript.to);
-      if ("damagedTo" in page) break;
-      transcript = readOn(
-        transcript,
-        page.entries.filter(({ sequence }) => sequence <= end),
-      );
-    }
-    return transcript;
-  }
-
-  if (row.terminal === undefined) {
+  if (state.phase === "sealed") stop();
+  else {
     const left = Math.max(0, row.startedAt + totalMs - Date.now());
     totalTimer = setTimeout(() => apply({ type: "deadline", at: Date.now() }), left);
-    // Readers that a restart has cut off have the same time to come back as any that left.
-    if (row.attached) armGrace();
   }
 
   return {
@@ -238,37 +186,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       return log.settled();
     },
     settled: () => log.settled(),
-    attach(query) {
-      if (row.swept) return { refused: "gone" };
-      const dialect = isDialectId(query.dialect) ? dialectIn(query.dialect, query.framing) : undefined;
-      if (dialect === undefined) return { refused: "not_found" };
-      const end = row.terminal === undefined ? log.visibleTo : row.terminal - 1;
-      const position = positionOf(query.from, end, () => transcriptTo(end));
-      if (position.cursor > log.visibleTo) return { refused: "cursor_ahead" };
-      const headers = { "content-type": dialect.contentType };
-      if (log.sealed && position.cursor === log.visibleTo) {
-        return dialect.ending === undefined
-          ? new Response(null, { status: 204 })
-          : new Response(dialect.preamble + dialect.ending, { headers });
-      }
-      viewers++;
-      if (policies.onDisconnect === "cancel" && !row.attached) {
-        store.markAttached();
-        row.attached = true;
-      }
-      if (graceTimer !== undefined) clearTimeout(graceTimer);
-      const stream = viewerStream({
-        log,
-        frames: shared,
-        dialect,
-        ...position,
-        heartbeatMs: limits.heartbeatMs,
-        damage: damagedLog(runId),
-        replaced: replacedText(runId),
-        onClose: viewerLeft,
-      });
-      return new Response(stream, { headers });
-    },
+    attach: (query) => readers.attach(query),
     async outcome(waitMs) {
       const deadline = Date.now() + waitMs;
       while (!log.sealed && Date.now() < deadline) await within(log.changed(), deadline - Date.now());
@@ -280,7 +198,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     },
     view: () => stateOf(row, state, log.visibleTo, store.cost()),
     discard() {
-      stopTimers();
+      stop();
       log.discard();
     },
   };

@@ -21,6 +21,8 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   /** Entries of the segment that the next flush still adds to. */
   let open: LogEntry[] = [];
   let openUnits = 0;
+  /** False for a run that was stored before a run could go on from another. */
+  let continuable = true;
 
   const query = (sql: string, ...bindings: SqlStorageValue[]): Record<string, SqlStorageValue>[] => {
     const cursor = storage.sql.exec(sql, ...bindings);
@@ -82,6 +84,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       const [row] = query("SELECT * FROM run WHERE id = 0");
       const plan = parseJson(textOf(row?.["plan"]));
       if (row === undefined || !isPlan(plan?.value)) return undefined;
+      continuable = row["continued_by"] !== undefined;
       rowsWritten = Math.max(rowsWritten, Number(query("SELECT MAX(written) AS written FROM segment")[0]?.["written"]));
       return {
         plan: plan.value,
@@ -92,6 +95,8 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         swept: row["swept"] === 1,
         recoveries: Number(row["recoveries"]),
         attached: row["attached"] === 1,
+        continuedBy: typeof row["continued_by"] === "string" ? row["continued_by"] : undefined,
+        told: row["told"] === 1,
       };
     },
     request() {
@@ -110,15 +115,16 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         query(
           `CREATE TABLE run (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, plan TEXT NOT NULL, request TEXT,
            status TEXT NOT NULL, started_at INTEGER NOT NULL, sealed_at INTEGER, terminal INTEGER,
-           swept INTEGER NOT NULL, recoveries INTEGER NOT NULL, attached INTEGER NOT NULL, rows_written INTEGER, rows_read INTEGER)`,
+           swept INTEGER NOT NULL, recoveries INTEGER NOT NULL, attached INTEGER NOT NULL, rows_written INTEGER,
+           rows_read INTEGER, continued_by TEXT, told INTEGER NOT NULL)`,
         );
         query(
           `CREATE TABLE segment (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, reserved INTEGER NOT NULL,
            written INTEGER NOT NULL, body TEXT NOT NULL)`,
         );
         query(
-          `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries, attached)
-           VALUES (0, ?, ?, ?, 'running', ?, 0, 0, 0)`,
+          `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries, attached, told)
+           VALUES (0, ?, ?, ?, 'running', ?, 0, 0, 0, 0)`,
           FORMAT,
           JSON.stringify(kept),
           JSON.stringify(request),
@@ -134,7 +140,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         query("UPDATE run SET recoveries = ? WHERE id = 0", recoveries);
       });
     },
-    seal(entries, status, at) {
+    seal(entries, status, at, keepsRequest) {
       const terminal = entries.at(-1);
       if (terminal === undefined) return;
       storage.transactionSync(() => {
@@ -144,11 +150,12 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         append([terminal], terminal.sequence);
         closeOpen();
         query(
-          `UPDATE run SET status = ?, sealed_at = ?, terminal = ?, request = NULL, rows_written = ?, rows_read = ?
-           WHERE id = 0`,
+          `UPDATE run SET status = ?, sealed_at = ?, terminal = ?, request = iif(?, request, NULL),
+           rows_written = ?, rows_read = ? WHERE id = 0`,
           status,
           at,
           terminal.sequence,
+          keepsRequest && continuable ? 1 : 0,
           // This row, and the alarm that retention needs.
           rowsWritten + 2,
           rowsRead + 1,
@@ -163,13 +170,22 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       if (entries?.at(-1)?.sequence !== row.last) return { damagedTo: row.last };
       return { entries: entries.filter(({ sequence }) => sequence > after) };
     },
+    markContinued(runId) {
+      query("UPDATE run SET continued_by = ? WHERE id = 0", runId);
+    },
+    eraseRequest() {
+      query("UPDATE run SET request = NULL WHERE id = 0");
+    },
+    markTold() {
+      query("UPDATE run SET told = 1 WHERE id = 0");
+    },
     markAttached() {
       query("UPDATE run SET attached = 1 WHERE id = 0");
     },
     sweepEvents() {
       storage.transactionSync(() => {
         query("DELETE FROM segment WHERE id < (SELECT terminal FROM run WHERE id = 0) * ?", PARTS);
-        query("UPDATE run SET swept = 1 WHERE id = 0");
+        query("UPDATE run SET swept = 1, request = NULL WHERE id = 0");
       });
     },
     setAlarm(at) {

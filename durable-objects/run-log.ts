@@ -53,6 +53,8 @@ export interface LogHooks {
   confirm(): Promise<void>;
   /** The terminal is durable, and readers do not see it yet. */
   beforeEnd(terminal: Extract<LogEvent, { type: "terminal" }>): Promise<void>;
+  /** Whether the request outlives this end. */
+  keepsRequest(terminal: Extract<LogEvent, { type: "terminal" }>): boolean;
   /** A write failed: the object cannot go on. */
   onFailure(error: unknown): void;
 }
@@ -75,8 +77,29 @@ export const firstReservation = ({ strict, reserveEvents }: LogOptions): number 
 
 /** What a reader may only see once it is stored: it cannot be taken back by a crash. */
 function isFlushFirst(event: LogEvent): boolean {
-  if (event.type === "attempt") return event.payload.phase === "committed";
-  return event.type === "content_snapshot" || event.type === "tool_call" || event.type === "terminal";
+  switch (event.type) {
+    case "attempt":
+      return event.payload.phase === "committed";
+    case "step":
+      // From here on the step's tools may run.
+      return event.payload.phase === "finished";
+    case "content_snapshot":
+    case "tool_call":
+    case "tool_result":
+    case "max_steps":
+    case "terminal":
+      return true;
+    case "content_delta":
+    case "reasoning_delta":
+    case "tool_call_delta":
+    case "lifecycle":
+    case "diagnostic":
+    case "usage":
+    case "tool_progress":
+    case "context_usage":
+    case "title":
+      return false;
+  }
 }
 
 export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, options: LogOptions): RunLog {
@@ -158,7 +181,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     // Never less than before: a number beyond the new block may already have been seen.
     const reserved = Math.max(reservedTo, last + reservation(taken, options));
     if (terminal === undefined) store.flush(entries, reserved);
-    else store.seal(entries, terminal.payload.outcome, terminal.at);
+    else store.seal(entries, terminal.payload.outcome, terminal.at, hooks.keepsRequest(terminal));
     return reserved;
   };
 

@@ -1,13 +1,15 @@
 // The object of one run: accepts it, finds it again after a restart, answers for it, and forgets it.
 import { DurableObject } from "cloudflare:workers";
 import type { AttachQuery, OutcomeAnswer, Refusal, StartAnswer } from "../schemas/attach.ts";
+import type { Continuation } from "../schemas/continuation.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStateView } from "../schemas/run.ts";
-import { healthyFirst } from "../src/run/breaker.ts";
 import { transition } from "../src/run/machine.ts";
-import { decidedFor } from "../src/run/planner.ts";
+import { admit, rowOf } from "./admission.ts";
+import { claimPrevious, continuationOf, runExists, settlePrevious } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { confirm, logOptions, openRun, type OpenRun } from "./open-run.ts";
+import { liveAlarm, retentionTimes } from "./retention.ts";
 import { acceptedState, foldLog } from "./run-fold.ts";
 import { firstReservation } from "./run-log.ts";
 import { runLogStore } from "./run-log-store.ts";
@@ -15,17 +17,20 @@ import type { RunLogStore, RunRow } from "./run-row.ts";
 import { releaseSlot } from "./run-tenant.ts";
 import { handleOf } from "./run-view.ts";
 import { entryOf } from "./segment-codec.ts";
+import { equip } from "./server-tools.ts";
 import { within } from "./within.ts";
 
-/** While a run is live an alarm stands at most this far ahead, so that a run whose object died is found. */
-const LIVE_ALARM_MS = 30_000;
 /** How long a recovered run waits before it goes on: the call that woke it may be a cancel, and that comes first. */
 const RESUME_WAIT_MS = 20;
+
+type RepeatedRequest = Pick<RunPlan, "requestHash"> & { idempotencyKey?: string | undefined };
 
 export class RunObject extends DurableObject<Env> {
   #store: RunLogStore;
   #run: OpenRun | undefined;
   #starting: Promise<StartAnswer> | undefined;
+  /** The run that this one goes on from knows of it. */
+  #settled = false;
   /** Resolved when a run is accepted: readers may come before it. */
   #accepted = Promise.withResolvers<void>();
 
@@ -58,6 +63,50 @@ export class RunObject extends DurableObject<Env> {
     }
   }
 
+  /** Answers as a repeat of the start that the run had; `undefined` when there is no run. */
+  async repeat(request: RepeatedRequest, query?: AttachQuery): Promise<StartAnswer | undefined> {
+    if (!(await this.exists()) || this.#run === undefined) return undefined;
+    const answer = repeat(this.#run.row, request);
+    if (!answer.started || query === undefined) return answer;
+    return { ...answer, reading: await this.attach(query) };
+  }
+
+  /** Whether there is a run; one that is just being started is waited for. */
+  async exists(): Promise<boolean> {
+    while (this.#starting !== undefined) await this.#starting.catch(() => undefined);
+    return this.#run !== undefined;
+  }
+
+  /** What a run needs that goes on from this one, or why none can. */
+  continuation(): Continuation {
+    return this.#run === undefined
+      ? { found: false, refused: "not_found" }
+      : continuationOf(this.#run.row, this.#store);
+  }
+
+  /** The run `runId` is about to go on from here. False when another one does: the first wins, as long as it exists. */
+  async claim(runId: string): Promise<boolean> {
+    const { ctx, env } = this;
+    for (;;) {
+      const row = this.#run?.row;
+      if (row?.terminal === undefined || this.#store.request() === undefined) return false;
+      const holder = row.continuedBy;
+      if (holder === undefined || holder === runId) {
+        this.#store.markContinued(runId);
+        row.continuedBy = runId;
+        await confirm(ctx, "claim");
+        return row.continuedBy === runId;
+      }
+      if (await runExists(env, row.plan.tenant, holder)) this.settleClaim(holder);
+      else if (row.continuedBy === holder) row.continuedBy = undefined;
+    }
+  }
+
+  /** The run that has claimed this one was accepted: nothing else can go on from here. */
+  settleClaim(runId: string): void {
+    if (this.#run?.row.continuedBy === runId && this.#store.request() !== undefined) this.#store.eraseRequest();
+  }
+
   /** A stream of the run's events, or why there is none. */
   async attach(query: AttachQuery): Promise<Response | Refusal> {
     if (this.#run === undefined) await within(this.#accepted.promise, query.waitMs);
@@ -85,9 +134,10 @@ export class RunObject extends DurableObject<Env> {
 
   /** Forgets the run: a live one is cancelled first. False when there is none. The name is free afterwards. */
   async forget(): Promise<boolean> {
-    if (this.#run === undefined) return false;
+    const run = this.#run;
+    if (run === undefined) return false;
     await this.cancel("deleted");
-    await this.#wipe();
+    await this.#wipe(run.row);
     return true;
   }
 
@@ -97,13 +147,12 @@ export class RunObject extends DurableObject<Env> {
     const now = Date.now();
     const { row } = run;
     if (row.sealedAt === undefined) {
-      const deadline = row.startedAt + row.plan.totalMs;
-      if (now >= deadline) run.apply({ type: "deadline", at: now });
-      else await this.#store.setAlarm(Math.min(now + LIVE_ALARM_MS, deadline));
-      return;
+      if (now >= row.startedAt + row.plan.totalMs) return run.apply({ type: "deadline", at: now });
+      await this.#store.setAlarm(liveAlarm(row, now));
+      return this.#settlePrevious(row);
     }
     const [sweepAt, wipeAt] = retentionTimes(row);
-    if (now >= wipeAt) return this.#wipe();
+    if (now >= wipeAt) return this.#wipe(row);
     // Too early for retention: the live run's alarm, left standing by an end that was cut short.
     if (now < sweepAt) await releaseSlot(this.env, row);
     else if (!row.swept) {
@@ -130,42 +179,36 @@ export class RunObject extends DurableObject<Env> {
   async #accept(plan: RunPlan, maxActiveRuns: number): Promise<StartAnswer> {
     const { ctx, env } = this;
     const startedAt = Date.now();
-    const deadline = startedAt + plan.totalMs;
-    const admitted = await env.TENANT.getByName(plan.tenant).admit({
-      runId: plan.runId,
-      startedAt,
-      until: deadline + LIVE_ALARM_MS,
-      maxActiveRuns,
-      chain: plan.chain.map(({ id, scope }) => ({ id, scope })),
-      breaker: plan.breaker,
-      hedge: plan.hedge,
-    });
-    if (!admitted.admitted) return { started: false, refused: "too_many_runs" };
+    const [admitted, { plan: equipped, unavailable }] = await Promise.all([
+      admit(env, plan, startedAt, maxActiveRuns),
+      equip(env, plan),
+    ]);
+    if (admitted === undefined) return { started: false, refused: "too_many_runs" };
     await pass("acquired", ctx);
-    const { benched, hedgeAfterMs } = admitted;
-    const chain = healthyFirst(plan.chain, benched);
-    const decision = decidedFor(plan.decision, chain);
-    const { request, ...kept } = { ...plan, chain, decision, hedgeAfterMs };
-    const row: RunRow = {
-      plan: kept,
-      status: "running",
-      startedAt,
-      sealedAt: undefined,
-      terminal: undefined,
-      swept: false,
-      recoveries: 0,
-      attached: false,
-    };
-    const first = transition(acceptedState(row), { type: "start", at: startedAt });
-    const durableTo = first.state.nextSequence - 1;
+    const accepted = { ...equipped, ...admitted };
+    const { request, ...kept } = accepted;
+    const row = rowOf(kept, startedAt);
+    if (plan.continues !== undefined) {
+      if (!(await claimPrevious(env, plan))) {
+        await releaseSlot(env, row);
+        return { started: false, refused: "conflict", field: "previousRunId" };
+      }
+      await pass("claimed", ctx);
+    }
+    const first = transition(acceptedState(row), { type: "start", at: startedAt, unavailable });
+    // A run that only carries calls on may be over at once: its end is sealed like any other.
+    const opening = first.events.filter(({ type }) => type !== "terminal");
+    const durableTo = opening.at(-1)?.sequence ?? -1;
     const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
-    this.#store.accept({ ...kept, request }, startedAt, first.events.map(entryOf), marks.reservedTo);
+    this.#store.accept(accepted, startedAt, opening.map(entryOf), marks.reservedTo);
     // Begun in the turn of the accept, so that one commit holds both.
-    const alarm = this.#store.setAlarm(Math.min(startedAt + LIVE_ALARM_MS, deadline));
+    const alarm = this.#store.setAlarm(liveAlarm(row, startedAt));
     await Promise.all([alarm, confirm(ctx, "accept")]);
     this.#run = openRun({ ctx, env, store: this.#store, row, state: first.state, marks, request });
     this.#accepted.resolve();
     this.#run.carryOut(first.effects);
+    ctx.waitUntil(this.#run.log(first.events.slice(opening.length)));
+    ctx.waitUntil(this.#settlePrevious(row).catch(() => undefined));
     return { started: true, repeated: false, handle: handleOf(row) };
   }
 
@@ -190,17 +233,27 @@ export class RunObject extends DurableObject<Env> {
     const durableTo = step.state.nextSequence - 1;
     const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
     store.recover(step.events.map(entryOf), marks.reservedTo, row.recoveries);
-    await store.setAlarm(Math.min(at + LIVE_ALARM_MS, row.startedAt + row.plan.totalMs));
+    await store.setAlarm(liveAlarm(row, at));
     await confirm(ctx, "recover");
     const run = openRun({ ctx, env, store, row, state: step.state, marks, request: store.request() });
     this.#run = run;
     const { recoveries } = row;
     setTimeout(() => run.apply({ type: "resume", at: Date.now(), recoveries }), RESUME_WAIT_MS);
+    ctx.waitUntil(this.#settlePrevious(row).catch(() => undefined));
   }
 
-  async #wipe(): Promise<void> {
+  /** Until the run that this one goes on from knows that it was accepted, it must not be forgotten. */
+  async #settlePrevious({ plan }: RunRow): Promise<void> {
+    if (this.#settled) return;
+    await settlePrevious(this.env, plan);
+    this.#settled = true;
+  }
+
+  async #wipe(row: RunRow): Promise<void> {
+    await this.#settlePrevious(row);
     this.#run?.discard();
     this.#run = undefined;
+    this.#settled = false;
     this.#accepted = Promise.withResolvers<void>();
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -208,14 +261,8 @@ export class RunObject extends DurableObject<Env> {
   }
 }
 
-/** When a finished run's events go, and when the rest. Unix epoch, milliseconds. */
-function retentionTimes({ sealedAt = 0, plan }: RunRow): [sweepAt: number, wipeAt: number] {
-  const { retentionEventsMs, retentionOutcomeMs } = plan.limits;
-  return [sealedAt + retentionEventsMs, sealedAt + retentionOutcomeMs];
-}
-
 /** A start under a name that is taken: the same run, or a conflict. */
-function repeat(row: RunRow, plan: RunPlan): StartAnswer {
+function repeat(row: RunRow, plan: RepeatedRequest): StartAnswer {
   const { requestHash, idempotencyKey } = row.plan;
   if (requestHash !== plan.requestHash) return { started: false, refused: "conflict", field: "body" };
   if (idempotencyKey !== undefined && plan.idempotencyKey !== undefined && idempotencyKey !== plan.idempotencyKey) {

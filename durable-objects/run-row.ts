@@ -15,6 +15,10 @@ export interface RunRow {
   recoveries: number;
   /** Some reader has attached; kept only where leaving means cancelling. */
   attached: boolean;
+  /** The run that goes on from this one, or was about to. */
+  continuedBy: string | undefined;
+  /** The chat that the run is a turn of knows how it ended. */
+  told: boolean;
 }
 
 /** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
@@ -28,7 +32,7 @@ export type Page = { entries: LogEntry[] } | { damagedTo: number };
 
 export interface RunLogStore {
   load(): RunRow | undefined;
-  /** The request, while the run is live. */
+  /** The request, while the run is live, or waits to be continued. */
   request(): RunPlan["request"] | undefined;
   marks(): Marks;
   /** The accept transaction: tables, the run, its first events and its first reservation. */
@@ -37,12 +41,17 @@ export interface RunLogStore {
   flush(entries: readonly LogEntry[], reservedTo: number): void;
   /** The recovery transaction: a flush that counts. */
   recover(entries: readonly LogEntry[], reservedTo: number, recoveries: number): void;
-  /** The seal transaction: the last entries, the terminal, the status; the request's text is erased. */
-  seal(entries: readonly LogEntry[], status: RunStatus, at: number): void;
+  /** The seal transaction: the last entries, the terminal, the status; the request is erased, unless a run may go on from this one. */
+  seal(entries: readonly LogEntry[], status: RunStatus, at: number, keepsRequest: boolean): void;
+  /** This run goes on from here, and no other, as long as it exists. */
+  markContinued(runId: string): void;
+  /** Nothing goes on from here any more. */
+  eraseRequest(): void;
+  markTold(): void;
   /** Entries after `after`, from one segment; none when there are none. */
   read(after: number): Page;
   markAttached(): void;
-  /** Deletes all entries but the terminal. */
+  /** Deletes all entries but the terminal, and the request. */
   sweepEvents(): void;
   /** Unix epoch, milliseconds. Billed as one row. */
   setAlarm(at: number): Promise<void>;

@@ -51,7 +51,7 @@ export function runTenant(ctx: DurableObjectState, env: Env, row: RunRow): RunTe
 /** Gives the tenant's slot back, with what the run has learned of its targets. False when the tenant did not answer in time. */
 export async function releaseSlot(
   env: Env,
-  { plan: { tenant, runId } }: RunRow,
+  { plan: { tenant, runId } }: Pick<RunRow, "plan">,
   news: TargetNews[] = [],
 ): Promise<boolean> {
   try {

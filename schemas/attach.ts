@@ -19,10 +19,13 @@ export type Refusal =
   /** The cursor is ahead of everything the run has written. */
   | { refused: "cursor_ahead" };
 
+/** What a start differs in from the run of its name; or the run that it wants to go on from is taken. */
+export type ConflictField = "previousRunId" | "Idempotency-Key" | "body";
+
 /** `reading`: what `attach` answers, for a start that asked for it: a stream begins without a second call. */
 export type StartAnswer =
   | { started: true; repeated: boolean; handle: RunHandle; reading?: Response | Refusal }
-  | { started: false; refused: "conflict"; field: "requestId" | "Idempotency-Key" | "body" }
+  | { started: false; refused: "conflict"; field: ConflictField }
   | { started: false; refused: "too_many_runs" };
 
 /**

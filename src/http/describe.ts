@@ -32,7 +32,15 @@ const published: Record<string, v.GenericSchema> = {
 
 /** Rules between fields that the shapes cannot say. */
 const additions: Record<string, Record<string, unknown>> = {
-  StartRequest: { anyOf: [{ required: ["prompt"] }, { required: ["messages"] }] },
+  StartRequest: {
+    anyOf: [
+      { required: ["prompt"] },
+      { required: ["messages"] },
+      { required: ["previousRunId", "toolResults"] },
+      { required: ["previousRunId", "toolDecisions"] },
+    ],
+    dependentRequired: { toolResults: ["previousRunId"], toolDecisions: ["previousRunId"] },
+  },
 };
 
 export const schemaNames = Object.keys(published);

@@ -60,7 +60,8 @@ export const openApiPaths = {
   "/v1/runs": {
     post: {
       operationId: "startRun",
-      summary: "Start a run, or resume the one of the same name",
+      summary:
+        "Start a run, go on from one that waits for tool results or approvals, or resume the one of the same name",
       parameters: [
         parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run."),
         wait,
@@ -75,7 +76,11 @@ export const openApiPaths = {
           content: { ...stream.content, "application/json": { schema: ref("StreamTerminalOutcome") } },
         },
         202: json("RunHandle", "Accepted; Location is the run's event stream."),
-        409: problem("The name is taken by a run with another body or key."),
+        404: problem("`previousRunId` names no run."),
+        409: problem(
+          "The name is taken by a run with another body or key, or `previousRunId` is not waiting any more.",
+        ),
+        410: problem("The events of `previousRunId` are no longer kept."),
         413: problem("The body or the prompt is too large."),
         415: problem("The body is not application/json."),
         422: problem("No target of the route may serve the request, or it asks for something unsupported."),

@@ -1,6 +1,6 @@
 // The native run routes: start, state, events, outcome, cancel, delete, tickets. Translates between HTTP and a run's object; decides nothing about runs.
 import * as v from "valibot";
-import type { OutcomeAnswer, Refusal } from "../../schemas/attach.ts";
+import type { AttachQuery, ConflictField, OutcomeAnswer, Refusal, StartAnswer } from "../../schemas/attach.ts";
 import type { Config } from "../../schemas/config.ts";
 import type { Framing } from "../../schemas/framing.ts";
 import type { RunHandle, TicketScope } from "../../schemas/run.ts";
@@ -8,8 +8,10 @@ import { cancelRequestSchema, runIdSchema, ticketRequestSchema } from "../../sch
 import { wireIssues } from "../run/issues.ts";
 import { authorize } from "./authorize.ts";
 import { readJson } from "./body.ts";
+import { continueRun, notWaiting } from "./continue-run.ts";
 import {
   fieldProblem,
+  found,
   issuesProblem,
   noSuchRun,
   problemResponse,
@@ -20,7 +22,7 @@ import {
   type Result,
 } from "./problem.ts";
 import { dialectOf, framingOf, readFrom, waitMs, type ReadingStart } from "./read-from.ts";
-import { planRun } from "./start-run.ts";
+import { nameStart, planRun, type NamedStart } from "./start-run.ts";
 import { signTicket, ticketSecret } from "./tickets.ts";
 
 export interface Context {
@@ -53,26 +55,22 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
   if (!start.ok) return refuseCursor(start.problem, framing);
   const body = await readJson(request, config.limits.maxBodyBytes);
   if (!body.ok) return problemResponse(body.problem);
-  const plan = await planRun(body.value, key, tenant.value, config);
-  if (!plan.ok) return problemResponse(plan.problem);
-  const { runId, limits } = plan.value;
+  const named = await nameStart(body.value, key, tenant.value);
+  if (!named.ok) return problemResponse(named.problem);
+  const { runId } = named.value;
   const stub = env.RUN.getByName(`${tenant.value}/${runId}`);
   // A cursor belongs to a run that was there: when it is not, its reader must not pay for a new one.
   const resumes = framing !== undefined && typeof start.value.from === "object";
-  if (resumes && (await stub.state()) === undefined) return refuseCursor(cursorAhead(start.value, runId), framing);
+  if (resumes && !(await stub.exists())) return refuseCursor(cursorAhead(start.value, runId), framing);
   const { from } = start.value;
   const query = framing === undefined ? undefined : { dialect: dialect.value, framing, from, waitMs: 0 };
-  const answer = await stub.start(plan.value, limits.maxActiveRuns, query);
+  const started = await startNamed(env, named.value, config, query);
+  if (!started.ok) return problemResponse(started.problem);
+  const answer = started.value;
   if (!answer.started) {
-    return answer.refused === "conflict"
-      ? problemResponse(conflict(answer.field, runId))
-      : problemResponse({
-          code: "rate_limited",
-          message: `The tenant already has ${limits.maxActiveRuns} active runs.`,
-          runId,
-          retryAfterMs: BUSY_RETRY_MS,
-          details: { limit: "maxActiveRuns" },
-        });
+    return problemResponse(
+      answer.refused === "conflict" ? conflict(answer.field, runId) : tooManyRuns(config.limits.maxActiveRuns, runId),
+    );
   }
   const headers = { location: `/v1/runs/${runId}/events`, "x-run-id": runId };
   if (answer.reading !== undefined) {
@@ -80,6 +78,20 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
   }
   if (wait.value !== undefined) return outcomeResponse(await stub.outcome(wait.value), headers);
   return handleResponse(answer.handle, headers);
+}
+
+async function startNamed(
+  env: Env,
+  named: NamedStart,
+  config: Config,
+  query: AttachQuery | undefined,
+): Promise<Result<StartAnswer>> {
+  const { previousRunId } = named.request;
+  if (previousRunId !== undefined) return continueRun(env, named, previousRunId, config, query);
+  const plan = planRun(named, config);
+  if (!plan.ok) return plan;
+  const stub = env.RUN.getByName(`${named.tenant}/${named.runId}`);
+  return found(await stub.start(plan.value, config.limits.maxActiveRuns, query));
 }
 
 export async function readEvents(context: Context): Promise<Response> {
@@ -211,14 +223,29 @@ function handleResponse(handle: RunHandle, headers: Record<string, string>): Res
 
 const json = (value: unknown): Response => Response.json(value, { headers: { "cache-control": "no-store" } });
 
-const conflict = (field: string, runId: string): Problem => ({
-  code: "conflict",
-  message:
-    field === "body"
-      ? "A run of this name exists and was started with another body."
-      : "A run of this name exists and was started with another Idempotency-Key.",
-  issues: [
-    { path: field === "body" ? "" : `header:${field}`, message: "differs from the run's own", keyword: "conflict" },
-  ],
+const tooManyRuns = (maxActiveRuns: number, runId: string): Problem => ({
+  code: "rate_limited",
+  message: `The tenant already has ${maxActiveRuns} active runs.`,
   runId,
+  retryAfterMs: BUSY_RETRY_MS,
+  details: { limit: "maxActiveRuns" },
 });
+
+const conflict = (field: ConflictField, runId: string): Problem =>
+  field === "previousRunId"
+    ? { ...notWaiting, runId }
+    : {
+        code: "conflict",
+        message:
+          field === "body"
+            ? "A run of this name exists and was started with another body."
+            : "A run of this name exists and was started with another Idempotency-Key.",
+        issues: [
+          {
+            path: field === "body" ? "" : `header:${field}`,
+            message: "differs from the run's own",
+            keyword: "conflict",
+          },
+        ],
+        runId,
+      };

@@ -1,15 +1,17 @@
 // From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
 import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
-import type { Asks, ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
+import type { ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
 import type { StartRequest } from "../../schemas/run.ts";
 import type { AgentPlan } from "../../schemas/tool.ts";
 import { adapters } from "../providers/index.ts";
+import { asksOf } from "../run/asks.ts";
 import { canonicalJson } from "../run/canonical.ts";
 import { planRoute } from "../run/planner.ts";
 import { checkStartRequest, promptBytes } from "../run/request.ts";
 import { localityOf, planTarget, routeTargets, totalClock } from "../run/settings.ts";
 import { utf8Length } from "../run/utf8.ts";
 import { toHex } from "../wire/hex.ts";
+import { nativeAgent } from "./native-agent.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 
 /** Bytes of a request as it is stored, with what its run may do: one row of the platform holds 2 MB. */
@@ -20,18 +22,23 @@ const DEFAULT_ROUTE = "default";
 /** Fields whose meaning this version does not implement: refused by name, never ignored. */
 const unsupported: ((request: StartRequest) => string | undefined)[] = [
   ({ source }) => (source === "push" ? "/source" : undefined),
-  ({ previousRunId }) => (previousRunId === undefined ? undefined : "/previousRunId"),
-  ({ toolResults }) => (toolResults === undefined ? undefined : "/toolResults"),
-  ({ toolDecisions }) => (toolDecisions === undefined ? undefined : "/toolDecisions"),
   ({ threadId }) => (threadId === undefined ? undefined : "/threadId"),
 ];
 
-export async function planRun(
+/** A valid start, with the name and the hash that its repeats have too. */
+export interface NamedStart {
+  tenant: string;
+  request: StartRequest;
+  runId: string;
+  requestHash: string;
+  idempotencyKey: string | undefined;
+}
+
+export async function nameStart(
   body: unknown,
   idempotencyKey: string | undefined,
   tenant: string,
-  config: Config,
-): Promise<Result<RunPlan>> {
+): Promise<Result<NamedStart>> {
   const checked = checkStartRequest(body);
   if (!checked.ok) return refused(issuesProblem(checked.issues));
   const { request } = checked;
@@ -42,14 +49,18 @@ export async function planRun(
       code: "capability_mismatch",
     });
   }
-  return planRequest(request, {
+  return found({
     tenant,
-    config,
+    request,
     runId: await nameOf(request, idempotencyKey, tenant),
     requestHash: await sha256(canonicalJson(request)),
     idempotencyKey,
   });
 }
+
+/** The plan of a native start that goes on from no other run. */
+export const planRun = ({ request, ...named }: NamedStart, config: Config): Result<RunPlan> =>
+  planRequest(request, { ...named, config, agent: nativeAgent(request, config) });
 
 /** What a run is planned with, beside its request. */
 export interface Planning {
@@ -102,7 +113,7 @@ export function planRequest(request: StartRequest, planning: Planning): Result<R
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     chain: chain.map((target) => planTarget(target, adapters[target.adapter].continues(target), request.clocks)),
     totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
-    asks: asksOf(request, agent),
+    asks: asksOf(request, agent?.tools ?? [], (agent?.servers ?? []).length > 0),
     breaker,
     hedge: hedgeOf(request, routes),
     limits,
@@ -148,13 +159,6 @@ function routeOf({ route = DEFAULT_ROUTE }: StartRequest, routes: Config["routes
 function hedgeOf(request: StartRequest, routes: Config["routes"]): HedgeSettings | undefined {
   const route = request.targets === undefined ? routeOf(request, routes) : undefined;
   return route === undefined || Array.isArray(route) ? undefined : route.hedge;
-}
-
-function asksOf(request: StartRequest, agent: AgentPlan | undefined): Asks {
-  const { output = "text" } = request.generation ?? {};
-  const offered = [request.tools, agent?.tools, agent?.servers].some((list = []) => list.length > 0);
-  const tools = offered && request.toolChoice !== "none";
-  return { promptBytes: promptBytes(request), tools, json: output !== "text" };
 }
 
 function namedTargets(request: StartRequest, targets: Target[], routes: Config["routes"]): Result<Target[]> {

@@ -51,8 +51,14 @@ function isUserMaterial(path: string): boolean {
 
 function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
   const { constraints } = request;
-  if (request.prompt === undefined && request.messages === undefined && request.previousRunId === undefined) {
-    yield issue("", "needs 'prompt' or 'messages'", "anyOf");
+  if (request.previousRunId !== undefined) yield* continuationIssues(request);
+  else {
+    if (request.prompt === undefined && request.messages === undefined) {
+      yield issue("", "needs 'prompt' or 'messages'", "anyOf");
+    }
+    for (const field of ["toolResults", "toolDecisions"] as const) {
+      if (request[field] !== undefined) yield issue(`/${field}`, "needs 'previousRunId'", "dependentRequired");
+    }
   }
   const local = constraints?.privacy === "local_required" && constraints.cloud === "required";
   const cloud = constraints?.privacy === "cloud_required" && constraints.cloud === "forbidden";
@@ -70,12 +76,26 @@ function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
     if (names.has(tool.name)) yield issue(`/tools/${index}/name`, "is used twice", "uniqueItems");
     names.add(tool.name);
   }
+  // Which tools the server adds, or an earlier run had, is not known here.
+  if (request.serverTools !== undefined || request.previousRunId !== undefined) return;
   const { toolChoice } = request;
   if (typeof toolChoice === "object" && !names.has(toolChoice.name)) {
     yield issue("/toolChoice/name", "names no tool of this request", "enum");
   }
   if (toolChoice === "required" && names.size === 0) {
     yield issue("/toolChoice", "needs 'tools'", "dependentRequired");
+  }
+}
+
+/** A run that goes on from another has that one's conversation, and brings what its calls waited for. */
+function* continuationIssues(request: StartRequest): Generator<ValidationIssue> {
+  for (const field of ["prompt", "messages"] as const) {
+    if (request[field] !== undefined) {
+      yield issue(`/${field}`, "cannot be given together with 'previousRunId'", "oneOf");
+    }
+  }
+  if (request.toolResults === undefined && request.toolDecisions === undefined) {
+    yield issue("/previousRunId", "needs 'toolResults' or 'toolDecisions'", "anyOf");
   }
 }
 

@@ -5,7 +5,9 @@ import { presentStep, type FinishedStep, type RunState } from "./state.ts";
 
 /** Results of carried calls, then each step with its calls and results; the present one once its model has ended. */
 export function turns(state: RunState): Message[] {
-  const steps = state.stepEnd === undefined ? state.finished : [...state.finished, presentStep(state)];
+  // A run without an agent logs no step's end.
+  const ended = state.stepEnd !== undefined || state.outcome?.outcome === "completed";
+  const steps = ended ? [...state.finished, presentStep(state)] : state.finished;
   return [...state.carried.flatMap(resultMessage), ...steps.flatMap(stepMessages)];
 }
 

@@ -1,13 +1,11 @@
 // The console at `/` in Chromium, as its users click it, on the shipped configuration: no key, no provider, the embedded demo
 // target only. Screenshots are kept in dist/screenshots for people to look at.
-import path from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventsOf, shownText } from "../support/api.ts";
 import { launchChromium } from "../support/chromium.ts";
+import { listen, photograph, textOf, until } from "../support/console-page.ts";
 import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
-
-const screenshots = path.resolve(import.meta.dirname, "../../dist/screenshots");
 
 let server: Holdfast;
 let browser: Browser;
@@ -31,31 +29,16 @@ afterEach(async () => {
   await context.close();
 });
 
-/** Listens for everything that a page may complain about. */
-function listen(page: Page): Page {
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
-  });
-  return page;
-}
-
 async function openConsole(): Promise<Page> {
-  const page = listen(await context.newPage());
+  const page = listen(await context.newPage(), complaints);
   await page.goto(`${server.origin}/`);
   return page;
 }
 
-/** Waits by timer: a tab in the background draws no frames. */
-async function until(page: Page, selector: string): Promise<void> {
-  await page.waitForFunction((wanted) => document.querySelector(wanted) !== null, selector, { polling: 100 });
-}
 async function untilSequence(page: Page, atLeast: number): Promise<void> {
   const reached = (least: number): boolean => Number(document.querySelector("#sequence")?.textContent) >= least;
   await page.waitForFunction(reached, atLeast, { polling: 100 });
 }
-const textOf = async (page: Page, testId: string): Promise<string> =>
-  (await page.getByTestId(testId).textContent()) ?? "";
 
 async function startRun(page: Page, route: string): Promise<string> {
   await page.waitForFunction(
@@ -85,18 +68,6 @@ async function expectGapless(page: Page): Promise<void> {
 /** Pixels between what the events list shows last and its end. */
 const belowEvents = (page: Page): Promise<number> =>
   page.getByTestId("events").evaluate((list) => list.scrollHeight - list.scrollTop - list.clientHeight);
-
-async function photograph(page: Page, name: string): Promise<void> {
-  for (const width of [1280, 390]) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.screenshot({ path: path.join(screenshots, `${name}-${width}.png`), fullPage: true });
-    const overflow = await page.evaluate(
-      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    );
-    expect(overflow, `horizontal scroll at ${width} px`).toBeLessThanOrEqual(0);
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
-}
 
 test("R-CONF-2 a run that falls back is shown with its text, sequence, attempts, outcome, provenance and usage", async () => {
   const page = await openConsole();
@@ -193,7 +164,7 @@ test("R-READ-10 R-LOG-5 the same run in a second tab and after a reload shows th
   await untilSequence(page, 10);
   const opening = context.waitForEvent("page");
   await page.getByTestId("second-tab").click();
-  const second = listen(await opening);
+  const second = listen(await opening, complaints);
   await untilSequence(second, 10);
   await page.reload();
   for (const tab of [page, second]) {

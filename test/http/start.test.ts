@@ -134,9 +134,6 @@ test("R-START-4 a chain that cannot be is 400 naming the field, and calls nobody
 test("R-START-10 what is known and not supported is 422 naming the field", async () => {
   for (const [fields, path] of [
     [{ source: "push" }, "/source"],
-    [{ previousRunId: "run_1" }, "/previousRunId"],
-    [{ toolResults: [{ toolCallId: "c", output: "o" }] }, "/toolResults"],
-    [{ toolDecisions: [{ toolCallId: "c", decision: "deny" }] }, "/toolDecisions"],
     [{ threadId: "t" }, "/threadId"],
   ] satisfies [object, string][]) {
     const requestId = newName();

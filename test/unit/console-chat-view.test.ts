@@ -15,7 +15,7 @@ import { callsOf, type ChatMessage, messageText } from "../../src/console/chat/m
 import { accentColors, deniedOutput, pageTools, runPageTool } from "../../src/console/chat/page-tools.ts";
 import { explain, problemFrom } from "../../src/console/chat/problem.ts";
 import { callState, resultOf } from "../../src/console/chat/tool-calls.ts";
-import { askBody, continueBody, decisionBody, resultsBody } from "../../src/console/chat/turn-body.ts";
+import { askBody, decisionBody, resultsBody } from "../../src/console/chat/turn-body.ts";
 import type { Fields } from "../../src/console/fields.ts";
 
 const event = (type: string, fields: Fields = {}): Input => ({ kind: "event", type, event: { type, ...fields } });
@@ -26,7 +26,6 @@ const start = event("message.start", { messageId: "msg_sv_1", chatId: "c1" });
 const text = (delta: string): Input => event("text.delta", { delta });
 const done: Input = { kind: "done" };
 const after = (inputs: readonly Input[], from: ChatView = newChatView("c1")): ChatView => inputs.reduce(reduce, from);
-const choices = { model: "", thinking: true };
 
 const serverCall = (toolCallId: string, more: Fields = {}): Input =>
   event("tool.call", { toolCallId, toolName: "send", target: "backend", input: { to: "x" }, ...more });
@@ -183,7 +182,7 @@ describe("R-SVV-4 approvals", () => {
   });
 
   it("are posted alone, each under a name of its own", () => {
-    expect(decisionBody(waiting, "call-1", "deny", choices)).toMatchObject({
+    expect(decisionBody(waiting, "call-1", "deny", "")).toMatchObject({
       body: { chatId: "c1", prompt: "", messages: [], toolDecisions: [{ toolCallId: "call-1", decision: "deny" }] },
       identity: "deny call-1",
     });
@@ -205,7 +204,7 @@ describe("R-SVV-5 the page's own tools", () => {
     expect(callState(second ?? never(), true)).toBe("waiting");
   });
 
-  it("hand in their results behind the answer that asked for them, with the whole conversation", () => {
+  it("hand in their results as messages; the server has the calls", () => {
     const view = after([
       asked,
       accepted,
@@ -219,21 +218,9 @@ describe("R-SVV-5 the page's own tools", () => {
     ]);
     expect(openPageCalls(view)).toEqual([]);
     expect(callState(callsOf(view.messages)[1] ?? never(), false)).toBe("denied");
-    const { body, identity } = resultsBody(view, choices);
+    const { body, identity } = resultsBody(view, "");
     expect(identity).toBe("results msg_sv_1");
-    expect(body["messages"]).toEqual([
-      { id: "u1", role: "user", content: "Hi", parts: [{ type: "text", text: "Hi" }] },
-      {
-        id: "msg_sv_1",
-        role: "assistant",
-        content: "Wait.",
-        parts: [
-          { type: "text", text: "Wait." },
-          { type: "tool-call", toolCallId: "s", toolName: "send", target: "backend", input: { to: "x" } },
-          { type: "tool-result", toolCallId: "s", toolName: "send", output: 1 },
-          { type: "tool-call", toolCallId: "p", toolName: "get_local_time", target: "frontend", input: {} },
-        ],
-      },
+    const results = [
       {
         id: "result_p",
         role: "tool",
@@ -241,7 +228,10 @@ describe("R-SVV-5 the page's own tools", () => {
         toolCallId: "p",
         parts: [{ type: "tool-result", toolCallId: "p", toolName: "get_local_time", output: deniedOutput }],
       },
-    ]);
+    ];
+    expect(body).toMatchObject({ prompt: "tool_results", messages: results });
+    // A decision about another call of the same answer takes them along.
+    expect(decisionBody(view, "s", "approve", "").body).toMatchObject({ prompt: "", messages: results });
   });
 
   it("do what they are asked, or say why not", () => {
@@ -293,19 +283,6 @@ describe("R-SVV-7 endings", () => {
       phase: "idle",
       ending: { kind: "failed", problem: { status: 404 } },
       messages: [{ id: "u1" }, { parts: [{ text: "Half" }] }],
-    });
-  });
-
-  it("go on with another prompt, which is the same turn only when it is the same wish", () => {
-    const view = after([...begun, done]);
-    expect(continueBody(view, "wish-1", { model: "large", thinking: false })).toMatchObject({
-      identity: "wish-1",
-      body: {
-        prompt: "Continue",
-        model: "large",
-        options: { thinking: false },
-        messages: [{ id: "u1" }, { id: "msg_sv_1" }],
-      },
     });
   });
 
@@ -434,6 +411,19 @@ describe("R-SVV-3 a stored chat", () => {
     expect(chat.title).toBeNull();
   });
 
+  it("has the results that only the model was told", () => {
+    const message = { id: "m", role: "assistant", content: "", parts: [call("a"), call("b")] };
+    const told = [
+      { role: "tool", tool_call_id: "a", content: '{"success":false,"denied":true}' },
+      { role: "tool", tool_call_id: "b", content: "just text" },
+    ];
+    const chat = storedChat("c1", { messages: [message], conversationHistory: [entry("", ["a", "b"]), ...told] });
+    expect(callsOf(chat.messages)).toMatchObject([
+      { result: { kind: "denied" } },
+      { result: { kind: "done", output: "just text" } },
+    ]);
+  });
+
   it("says that its last message has no answer, unless a turn is at it", () => {
     const messages = [{ id: "u1", role: "user", parts: [{ type: "text", text: "Hello?" }] }];
     const chat = storedChat("c1", { messages });
@@ -456,18 +446,17 @@ describe("R-SVV-3 a stored chat", () => {
 
 it("R-SVV-2 a question is posted under its message's name, with the page's tools, and the server has the rest", () => {
   const view = after([asked, accepted, start, text("a"), done, { kind: "asked", message: user("And?", "u2") }]);
-  expect(askBody(view, { model: "m", thinking: true })).toEqual({
+  expect(askBody(view, "m")).toEqual({
     identity: "u2",
     body: {
       chatId: "c1",
       messages: [{ id: "u2", role: "user", content: "And?", parts: [{ type: "text", text: "And?" }] }],
       prompt: "",
       model: "m",
-      options: { thinking: true },
       clientTools: pageTools,
     },
   });
-  expect(askBody(view, choices).body).not.toHaveProperty("model");
+  expect(askBody(view, "").body).not.toHaveProperty("model");
 });
 
 function never(): never {

@@ -1,7 +1,7 @@
 // The route planner: constraints, order, reasons. Configured targets and hypothetical ones (run-only, revoked, offline).
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { planRun } from "../../src/http/start-run.ts";
+import { planBody } from "./planned.ts";
 import { decidedFor, planRoute, type Candidate, type PlannerInput } from "../../src/run/planner.ts";
 import { checkConfig } from "../../src/run/settings.ts";
 
@@ -58,7 +58,7 @@ describe("constraints", () => {
     if (!settings.ok) throw new Error("the configuration is valid");
     const body = { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "x", requestId: "req-42" };
     const constraints = { privacy: "local_required" };
-    const planned = await planRun({ ...body, constraints }, undefined, "local", settings.config);
+    const planned = await planBody({ ...body, constraints }, settings.config);
     expect(planned).toMatchObject({
       ok: false,
       problem: {

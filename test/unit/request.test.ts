@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MAX_JSON_DEPTH } from "../../src/run/canonical.ts";
 import { checkStartRequest, promptBytes } from "../../src/run/request.ts";
 import { checkConfig } from "../../src/run/settings.ts";
-import { planRun } from "../../src/http/start-run.ts";
+import { planBody } from "./planned.ts";
 
 const base = { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Say something." };
 
@@ -331,8 +331,8 @@ describe("sizes", () => {
     });
     if (!settings.ok) throw new Error("the configuration is valid");
     const { config } = settings;
-    expect((await planRun({ ...base, prompt: "日a" }, undefined, "local", config)).ok).toBe(true);
-    expect(await planRun({ ...base, prompt: "日é" }, undefined, "local", config)).toMatchObject({
+    expect((await planBody({ ...base, prompt: "日a" }, config)).ok).toBe(true);
+    expect(await planBody({ ...base, prompt: "日é" }, config)).toMatchObject({
       problem: { code: "too_large", issues: [{ path: "/prompt" }] },
     });
   });
@@ -341,14 +341,11 @@ describe("sizes", () => {
 describe("fields that are known and not supported", () => {
   test.each([
     [{ source: "push" }, "/source"],
-    [{ previousRunId: "run-1" }, "/previousRunId"],
-    [{ toolResults: [{ toolCallId: "c", output: 1 }] }, "/toolResults"],
-    [{ toolDecisions: [{ toolCallId: "c", decision: "approve" }] }, "/toolDecisions"],
     [{ threadId: "t" }, "/threadId"],
   ])("R-START-10 %j", async (fields, path) => {
     const settings = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
     if (!settings.ok) throw new Error("the configuration is valid");
-    expect(await planRun({ ...base, ...fields }, undefined, "local", settings.config)).toMatchObject({
+    expect(await planBody({ ...base, ...fields }, settings.config)).toMatchObject({
       ok: false,
       problem: { code: "capability_mismatch", issues: [{ path }] },
     });

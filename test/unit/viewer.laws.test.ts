@@ -30,6 +30,9 @@ function memoryStore(): RunLogStore {
     seal: (entries) => add(entries, stored.length + entries.length - 1),
     read: (after) => ({ entries: stored.slice(after + 1, after + 4) }),
     markAttached: () => undefined,
+    markContinued: () => undefined,
+    eraseRequest: () => undefined,
+    markTold: () => undefined,
     sweepEvents: () => undefined,
     setAlarm: async () => undefined,
     cost: () => ({ rowsWritten: 0, rowsRead: 0, bytesStored: 0 }),
@@ -68,6 +71,7 @@ async function play(
     {
       confirm: () => new Promise((resolve) => waiting.push(resolve)),
       beforeEnd: async () => undefined,
+      keepsRequest: () => false,
       onFailure: (error) => {
         throw error;
       },

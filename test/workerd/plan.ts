@@ -1,6 +1,7 @@
 // Plans for tests inside workerd: what the edge would have made of a request. The embedded target needs no network.
 import { inject } from "vitest";
 import type { PlannedTarget, RunPlan } from "../../schemas/plan.ts";
+import type { AgentPlan, ServerTool } from "../../schemas/tool.ts";
 import { checkConfig, planTarget } from "../../src/run/settings.ts";
 
 const checked = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
@@ -56,6 +57,51 @@ export function quickTarget(): PlannedTarget {
     { id: "quick", adapter: "openai-chat", baseUrl: `${inject("providerOrigin")}/quick`, model: "m" },
     true,
   );
+}
+
+/** A scripted model that calls the tools `once` and `again`, then `once` again, then answers `Looking. More. Done.` in all. */
+export function agentTarget(): PlannedTarget {
+  return planTarget(
+    { id: "agent", adapter: "openai-chat", baseUrl: `${inject("providerOrigin")}/agent`, model: "m" },
+    true,
+  );
+}
+
+/** The tools of `agentTarget`: one that must not be called twice, one that may. */
+export function agentPlan(fields: Partial<AgentPlan> = {}): AgentPlan {
+  const tool = (name: string, idempotent: boolean): ServerTool => ({
+    name,
+    description: "",
+    parameters: { type: "object", properties: {} },
+    domain: "other",
+    mode: "write",
+    confirmation: false,
+    idempotent,
+    timeoutMs: 10_000,
+    source: { type: "http", url: `${inject("providerOrigin")}/tools/${name}` },
+  });
+  return {
+    maxSteps: 10,
+    tools: [tool("once", false), tool("again", true)],
+    servers: [],
+    rules: [],
+    carried: [],
+    callIds: [],
+    ...fields,
+  };
+}
+
+/** How often each call of the run reached its tool: `/tools/NAME runId/toolCallId`. */
+export async function toolCallsOf(runId: string): Promise<Map<string, number>> {
+  const response = await fetch(`${inject("providerOrigin")}/tools/calls`);
+  const made: [path: string, key: string][] = await response.json();
+  const counts = new Map<string, number>();
+  for (const [path, key] of made) {
+    if (!key.startsWith(`${runId}/`)) continue;
+    const call = `${path} ${key.slice(runId.length + 1)}`;
+    counts.set(call, (counts.get(call) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /** An unused name for each test: objects of one file share storage. */

@@ -2,10 +2,24 @@
 import type { TestProject } from "vitest/node";
 import { startFaultProvider } from "../support/fault-provider/server.ts";
 import { openAiChat, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
-import { streamScript } from "../support/provider-bytes/scripts.ts";
+import { errorScript, streamScript } from "../support/provider-bytes/scripts.ts";
 
 /** Words of the quick answer, in order; each is one packet. */
 const words = Array.from({ length: 60 }, (_, index) => `word${index} `);
+
+const call = (id: string, name: string) => ({ id, name, arguments: ["{}"] });
+
+/** Two steps with tool calls, then the answer; which comes next is read off the conversation. */
+function agentAnswer(body: string) {
+  const { messages }: { messages: { tool_calls?: unknown }[] } = JSON.parse(body);
+  const steps = messages.filter((message) => message.tool_calls !== undefined).length;
+  const answers = [
+    { deltas: ["Looking. "], toolCalls: [call("a", "once"), call("b", "again")] },
+    { deltas: ["More. "], toolCalls: [call("c", "once")] },
+    { deltas: ["Done."] },
+  ];
+  return streamScript(OPENAI_STREAM_TYPE, openAiChat(answers[Math.min(steps, 2)]));
+}
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -18,6 +32,15 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const provider = await startFaultProvider();
   const events = openAiChat({ deltas: words, finishReason: "stop", done: true });
   provider.on("/quick/chat/completions", streamScript(OPENAI_STREAM_TYPE, events, { perPacket: 1, delayMs: 2 }));
+  provider.on("/agent/chat/completions", ({ body }) => agentAnswer(body));
+  for (const path of ["/tools/once", "/tools/again"]) {
+    provider.on(path, errorScript(200, {}, JSON.stringify({ done: path })));
+  }
+  // Tests inside workerd ask here how often each tool call was made.
+  provider.on("/tools/calls", () => {
+    const made = provider.calls().filter(({ path }) => path === "/tools/once" || path === "/tools/again");
+    return errorScript(200, {}, JSON.stringify(made.map(({ path, headers }) => [path, headers["idempotency-key"]])));
+  });
   project.provide("providerOrigin", provider.origin);
   project.provide("quickText", words.join(""));
   return () => provider.stop();

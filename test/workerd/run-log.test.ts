@@ -55,6 +55,7 @@ function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
             await held?.promise;
           },
           beforeEnd: async () => undefined,
+          keepsRequest: () => false,
           onFailure: (error) => {
             throw error;
           },

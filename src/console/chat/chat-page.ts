@@ -14,7 +14,7 @@ import { canAsk, createRenderChat } from "./render-chat.ts";
 import { createSvedaApi } from "./sveda-api.ts";
 import { type Decision, resultOf, type ToolCall } from "./tool-calls.ts";
 import { followTurn, type Turn, type TurnNotice, type TurnStart } from "./turn.ts";
-import { askBody, continueBody, decisionBody, resultsBody } from "./turn-body.ts";
+import { askBody, decisionBody, resultsBody } from "./turn-body.ts";
 
 /** At most one drawing per this many milliseconds, however many events arrive. */
 const drawMs = 30;
@@ -125,10 +125,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     begin({ kind: "ask", body: resultsBody(view, models.read()) });
   };
 
-  const goOn = (): void => {
-    if (!canAsk(view)) return;
-    begin({ kind: "ask", body: continueBody(view, crypto.randomUUID(), models.read()) });
-  };
+  const goOn = (): void => ask("Continue");
 
   const again = (): void => {
     if (isLive(view)) return;

@@ -32,13 +32,13 @@ export const storedChat = (chatId: string, detail: Fields): StoredChat => {
   const stored = listIn(detail, "messages");
   const entries = listIn(detail, "conversationHistory");
   const messages = stored.flatMap((message) => messageFrom(message, entries));
-  const settled = stored
-    .flatMap((message) => listIn(message, "parts"))
-    .reduce<readonly ChatMessage[]>((all, part) => {
-      const toolCallId = textIn(part, "toolCallId");
-      if (textIn(part, "type") !== "tool-result" || toolCallId === undefined) return all;
-      return settleCall(all, toolCallId, storedResult(part));
-    }, messages);
+  const settled = [...entries.flatMap(resultPart), ...stored.flatMap((message) => listIn(message, "parts"))].reduce<
+    readonly ChatMessage[]
+  >((all, part) => {
+    const toolCallId = textIn(part, "toolCallId");
+    if (textIn(part, "type") !== "tool-result" || toolCallId === undefined) return all;
+    return settleCall(all, toolCallId, storedResult(part));
+  }, messages);
   const title = textIn(detail, "title");
   return {
     chatId,
@@ -69,10 +69,15 @@ const answerFrom = (empty: ChatMessage, stored: Fields, entries: readonly Fields
     rest[kind] = rest[kind].slice(piece.length);
     return withDelta(message, kind, piece);
   };
-  let message = empty;
-  for (const entry of entries) {
-    const made = listIn(entry, "tool_calls").flatMap((call) => calls.get(textIn(call, "id") ?? "") ?? []);
-    if (made.length === 0) continue;
+  const steps = entries
+    .map((entry) => ({
+      entry,
+      made: listIn(entry, "tool_calls").flatMap((call) => calls.get(textIn(call, "id") ?? "") ?? []),
+    }))
+    .filter(({ made }) => made.length > 0);
+  const told = steps.some(({ entry }) => textIn(entry, "reasoning") !== undefined);
+  let message = told ? empty : take(empty, "reasoning", rest.reasoning);
+  for (const { entry, made } of steps) {
     message = take(message, "reasoning", textIn(entry, "reasoning") ?? "");
     message = take(message, "text", textIn(entry, "content") ?? "");
     for (const call of made) {
@@ -84,6 +89,12 @@ const answerFrom = (empty: ChatMessage, stored: Fields, entries: readonly Fields
   message = take(message, "text", rest.text);
   for (const call of calls.values()) message = withCall(message, call);
   return message;
+};
+
+/** What the model was told of a call. A message's own part says more, where there is one. */
+const resultPart = (entry: Fields): readonly Fields[] => {
+  const toolCallId = textIn(entry, "tool_call_id");
+  return toolCallId === undefined ? [] : [{ type: "tool-result", toolCallId, output: textIn(entry, "content") ?? "" }];
 };
 
 const storedResult = (part: Fields): CallResult => {

@@ -43,10 +43,11 @@ const drawParts = (entry: Drawn, message: ChatMessage, busy: boolean, isNewest: 
   const live = busy && isNewest;
   entry.item.dataset["live"] = String(live && message.role === "assistant");
   const before = entry.parts;
-  entry.parts = message.parts.map((part, at) => {
+  entry.parts = message.parts.map((whole, at) => {
+    const part = trimmed(whole, at + 1 < message.parts.length);
     const old = before[at];
     const key = keyOf(part, live, busy);
-    if (old !== undefined && old.key === key && (old.part === part || grow(old.element, old.part, part))) {
+    if (old !== undefined && old.key === key && grow(old.element, old.part, part)) {
       return { ...old, part };
     }
     const element = partElement(part, live, busy, verdicts);
@@ -57,6 +58,12 @@ const drawParts = (entry: Drawn, message: ChatMessage, busy: boolean, isNewest: 
   for (const { element } of before.slice(message.parts.length)) element.remove();
 };
 
+/** White space at the borders of a text would be a gap beside a card. At the end of what still grows it is kept. */
+const trimmed = (part: Part, over: boolean): Part => {
+  if (part.kind === "call") return part;
+  return { ...part, text: over ? part.text.trim() : part.text.trimStart() };
+};
+
 /** Parts with another key are drawn anew. */
 const keyOf = (part: Part, live: boolean, busy: boolean): string => {
   if (part.kind !== "call") return part.kind;
@@ -64,10 +71,12 @@ const keyOf = (part: Part, live: boolean, busy: boolean): string => {
   return `call ${part.call.toolCallId} ${state} ${state === "waiting" && busy}`;
 };
 
+/** Whether what is drawn already, or can be made to by adding to it, shows the part. */
 const grow = (element: HTMLElement, old: Part, part: Part): boolean => {
-  if (part.kind === "call" || old.kind === "call") return false;
+  if (part.kind === "call" || old.kind === "call") return part === old;
   if (!part.text.startsWith(old.text)) return false;
-  (element.querySelector(".prose") ?? element).append(part.text.slice(old.text.length));
+  const more = part.text.slice(old.text.length);
+  if (more !== "") (element.querySelector(".prose") ?? element).append(more);
   return true;
 };
 

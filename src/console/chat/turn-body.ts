@@ -10,68 +10,49 @@ export type TurnBody = {
   readonly identity: string;
 };
 
-/** What the form beside the text says. */
-export type Choices = {
-  /** Empty: the server's default. */
-  readonly model: string;
-  readonly thinking: boolean;
-};
-
+/** In what follows an empty model is the server's default. */
 type Chat = { readonly chatId: string; readonly messages: readonly ChatMessage[] };
 
 /** The newest message, a user's, is answered. The server has the rest of the conversation, in more detail than the page. */
-export const askBody = ({ chatId, messages }: Chat, choices: Choices): TurnBody => {
+export const askBody = ({ chatId, messages }: Chat, model: string): TurnBody => {
   const newest = messages.slice(-1);
-  return { body: common(chatId, newest.flatMap(wireMessages), "", choices), identity: newest.at(-1)?.id ?? chatId };
+  return { body: common(chatId, newest.map(wireMessage), "", model), identity: newest.at(-1)?.id ?? chatId };
 };
 
-/** The results of the page's own calls are handed in. The whole conversation goes along, as every Sveda client sends it. */
-export const resultsBody = ({ chatId, messages }: Chat, choices: Choices): TurnBody => {
-  const body = common(chatId, messages.flatMap(wireMessages), "tool_results", choices);
-  return { body, identity: `results ${messages.at(-1)?.id ?? chatId}` };
-};
+/** The results of the page's own calls are handed in. */
+export const resultsBody = ({ chatId, messages }: Chat, model: string): TurnBody => ({
+  body: common(chatId, resultMessages(messages), "tool_results", model),
+  identity: `results ${messages.at(-1)?.id ?? chatId}`,
+});
 
-export const decisionBody = ({ chatId }: Chat, toolCallId: string, decision: Decision, choices: Choices): TurnBody => ({
-  body: { ...common(chatId, [], "", choices), toolDecisions: [{ toolCallId, decision }] },
+/** Results of the page's own calls go along: the turn that makes the last decision goes on from all of them. */
+export const decisionBody = (
+  { chatId, messages }: Chat,
+  toolCallId: string,
+  decision: Decision,
+  model: string,
+): TurnBody => ({
+  body: { ...common(chatId, resultMessages(messages), "", model), toolDecisions: [{ toolCallId, decision }] },
   identity: `${decision} ${toolCallId}`,
 });
 
-/** `identity`: new for each time that somebody wants to go on. */
-export const continueBody = ({ chatId, messages }: Chat, identity: string, choices: Choices): TurnBody => ({
-  body: common(chatId, messages.flatMap(wireMessages), "Continue", choices),
-  identity,
-});
-
-const common = (chatId: string, messages: readonly Fields[], prompt: string, choices: Choices): Fields => ({
+const common = (chatId: string, messages: readonly Fields[], prompt: string, model: string): Fields => ({
   chatId,
   messages,
   prompt,
   clientTools: pageTools,
-  options: { thinking: choices.thinking },
-  ...(choices.model !== "" && { model: choices.model }),
+  ...(model !== "" && { model }),
 });
 
-/** A message as Sveda clients send it; each result of a page's own call follows as a message of its own. */
-const wireMessages = (message: ChatMessage): readonly Fields[] => {
+const wireMessage = (message: ChatMessage): Fields => {
   const content = messageText(message);
-  const parts = message.parts.flatMap((part): Fields[] => {
-    if (part.kind !== "call") return [{ type: part.kind, text: part.text }];
-    const { toolCallId, toolName, target, input, confirmation, result } = part.call;
-    const call = { type: "tool-call", toolCallId, toolName, target, input };
-    const made = confirmation ? { ...call, confirmation: "required" } : call;
-    return target === "backend" && result !== null ? [made, resultPart(toolCallId, toolName, result.output)] : [made];
-  });
-  const results = callsOf([message]).flatMap(({ toolCallId, toolName, target, result }): Fields[] => {
-    if (target === "backend" || result === null) return [];
-    const part = resultPart(toolCallId, toolName, result.output);
-    return [{ id: `result_${toolCallId}`, role: "tool", content: "", toolCallId, parts: [part] }];
-  });
-  return [{ id: message.id, role: message.role, content, parts }, ...results];
+  return { id: message.id, role: message.role, content, parts: [{ type: "text", text: content }] };
 };
 
-const resultPart = (toolCallId: string, toolName: string, output: unknown): Fields => ({
-  type: "tool-result",
-  toolCallId,
-  toolName,
-  output,
-});
+/** Each result of the newest answer's page calls as a message, as Sveda clients send it. */
+const resultMessages = (messages: readonly ChatMessage[]): readonly Fields[] =>
+  callsOf(messages.slice(-1)).flatMap(({ toolCallId, toolName, target, result }) => {
+    if (target === "backend" || result === null) return [];
+    const part = { type: "tool-result", toolCallId, toolName, output: result.output };
+    return [{ id: `result_${toolCallId}`, role: "tool", content: "", toolCallId, parts: [part] }];
+  });

@@ -5,7 +5,7 @@ import { planRoute, type PlannerInput } from "../../../src/run/planner.ts";
 import { checkConfig } from "../../../src/run/settings.ts";
 import { evolve } from "../../../src/run/evolve.ts";
 import { initialState } from "../../../src/run/state.ts";
-import { planRun } from "../../../src/http/start-run.ts";
+import { planBody } from "../planned.ts";
 import { charter, drive, EPOCH, type Drive } from "./drive.ts";
 import type { Observed } from "./expectation.ts";
 import type { Scenario } from "./table.ts";
@@ -115,6 +115,6 @@ async function runIdOfRefusal(requestId: string): Promise<string | undefined> {
   if (!settings.ok) return undefined;
   const request = { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Hello", requestId };
   const constraints = { privacy: "local_required" };
-  const planned = await planRun({ ...request, constraints }, undefined, "local", settings.config);
+  const planned = await planBody({ ...request, constraints }, settings.config);
   return planned.ok ? undefined : planned.problem.runId;
 }

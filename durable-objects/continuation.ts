@@ -1,0 +1,60 @@
+// A run that goes on from another: what the earlier one hands over, and how it is claimed, by one run only.
+import type { Continuation } from "../schemas/continuation.ts";
+import type { Outcome } from "../schemas/outcome.ts";
+import type { RunPlan } from "../schemas/plan.ts";
+import { turns } from "../src/run/turns.ts";
+import { foldLog } from "./run-fold.ts";
+import type { RunLogStore, RunRow } from "./run-row.ts";
+
+/** Whether another run may go on from this end. A turn of a chat is continued by its chat. */
+export function waitsForAnswers({ plan }: RunRow, outcome: Outcome): boolean {
+  return plan.chat === undefined && outcome.outcome === "completed" && outcome.stopReason === "tool_calls";
+}
+
+/** Reads the whole log: a run that has ended holds little of it in memory. */
+export function continuationOf(row: RunRow, store: RunLogStore): Continuation {
+  const request = row.terminal === undefined ? undefined : store.request();
+  if (request === undefined) return { found: false, refused: row.swept ? "gone" : "not_waiting" };
+  const { state, damaged } = foldLog(row, store);
+  if (damaged) return { found: false, refused: "gone" };
+  const open = [...state.carried, ...state.calls].filter(({ result }) => result === undefined);
+  return {
+    found: true,
+    request,
+    turns: turns(state),
+    open: open.map(({ toolCallId, toolName, input, execution, confirmation, echo }) => ({
+      toolCallId,
+      toolName,
+      input,
+      execution,
+      ...(confirmation !== undefined && { confirmation }),
+      ...(echo !== undefined && { echo }),
+    })),
+  };
+}
+
+/** Asks an object twice: one that has died in between answers the second time. */
+async function twice<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch {
+    return ask();
+  }
+}
+
+/** Whether there is a run of this name; one that is just being started is waited for. */
+export const runExists = (env: Env, tenant: string, runId: string): Promise<boolean> =>
+  twice(() => env.RUN.getByName(`${tenant}/${runId}`).exists());
+
+type Claimant = Pick<RunPlan, "tenant" | "runId" | "continues">;
+
+/** Claims the run that this one goes on from. False when another run does so already. */
+export async function claimPrevious(env: Env, { tenant, runId, continues }: Claimant): Promise<boolean> {
+  if (continues === undefined) return true;
+  return twice(() => env.RUN.getByName(`${tenant}/${continues}`).claim(runId));
+}
+
+/** The run was accepted: what it goes on from cannot be claimed again, whatever becomes of this run. */
+export async function settlePrevious(env: Env, { tenant, runId, continues }: Claimant): Promise<void> {
+  if (continues !== undefined) await twice(() => env.RUN.getByName(`${tenant}/${continues}`).settleClaim(runId));
+}

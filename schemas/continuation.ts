@@ -1,0 +1,26 @@
+// What a finished run that waits for results or approvals hands to the run that goes on from it. Shapes only.
+import * as v from "valibot";
+import { messageSchema, startRequestSchema } from "./run.ts";
+
+const openCall = v.looseObject({
+  toolCallId: v.string(),
+  toolName: v.string(),
+  input: v.record(v.string(), v.unknown()),
+  execution: v.picklist(["server", "client"]),
+  confirmation: v.optional(v.literal("required")),
+  echo: v.optional(v.record(v.string(), v.unknown())),
+});
+
+export const continuationSchema = v.variant("found", [
+  v.object({
+    found: v.literal(true),
+    /** The one that the run was started with, without what only that run was about. */
+    request: startRequestSchema,
+    /** What its models said and what its tools answered, in order. */
+    turns: v.array(messageSchema),
+    /** Calls without a result: the client's, and those that wait for an approval. */
+    open: v.array(openCall),
+  }),
+  v.object({ found: v.literal(false), refused: v.picklist(["not_found", "not_waiting", "gone"]) }),
+]);
+export type Continuation = v.InferOutput<typeof continuationSchema>;

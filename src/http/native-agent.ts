@@ -1,0 +1,22 @@
+// Whether a native start is an agent run, and what such a run may do: the server's tools that it names, and its steps.
+import type { Config } from "../../schemas/config.ts";
+import type { StartRequest } from "../../schemas/run.ts";
+import type { AgentPlan, CarriedCall } from "../../schemas/tool.ts";
+import { callIdsOf } from "../run/continued-request.ts";
+import { planServers, planTools } from "../run/plan-tools.ts";
+
+/** `undefined`: one step, whose tool calls are all the client's. `carried`: the open calls of the run that this one goes on from. */
+export function nativeAgent(request: StartRequest, config: Config, carried?: CarriedCall[]): AgentPlan | undefined {
+  const { serverTools, maxSteps } = request;
+  if (serverTools === undefined && maxSteps === undefined && carried === undefined) return undefined;
+  const allow = serverTools ?? [];
+  const rules = [{ allow, domains: [], without: [] }];
+  return {
+    maxSteps: Math.min(maxSteps ?? config.limits.maxSteps, config.limits.maxSteps),
+    tools: planTools(config, rules),
+    servers: allow.length === 0 ? [] : planServers(config),
+    rules,
+    carried: carried ?? [],
+    callIds: callIdsOf(request.messages ?? []),
+  };
+}
