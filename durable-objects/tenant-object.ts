@@ -100,7 +100,7 @@ export class TenantObject extends DurableObject<Env> {
    * Lets a turn in, or says why not: attempts from its address are counted first, then the turns that run now. One that is let
    * in counts at once, and as long as its run; a repeat for the same run takes no second place.
    */
-  enterTurn({ runId, address, throttle, active }: TurnEntryRequest): TurnEntry {
+  enterTurn({ runId, instead, address, throttle, active }: TurnEntryRequest): TurnEntry {
     const now = Date.now();
     const retryAfterMs = address === undefined ? undefined : this.#throttle.take(`ip/${address}`, throttle, now);
     if (retryAfterMs !== undefined) return { entered: false, refused: "too_many_attempts", retryAfterMs };
@@ -108,6 +108,7 @@ export class TenantObject extends DurableObject<Env> {
     for (const [name, until] of this.#entering) if (until < now) this.#entering.delete(name);
     const live = [...this.#slots].filter(([name, until]) => name.startsWith(TURN_PREFIX) && until >= now);
     const turns = new Set([...live.map(([name]) => name), ...this.#entering.keys()]);
+    if (instead !== undefined) turns.delete(instead);
     if (!turns.has(runId) && turns.size >= active) return { entered: false, refused: "too_many_streams" };
     if (!this.#slots.has(runId)) this.#entering.set(runId, now + ENTERING_MS);
     return { entered: true };

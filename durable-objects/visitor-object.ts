@@ -145,7 +145,7 @@ export class VisitorObject extends DurableObject<Env> {
           this.#chats.touch(move.runId, Date.now());
           return this.#answerFor(move.runId);
         case "admit": {
-          const refusal = await this.#admit(request, move.runId ?? newRunId, entered);
+          const refusal = await this.#admit(request, move.runId ?? newRunId, desk.active?.runId, entered);
           if (refusal !== undefined) return refusal;
           await pass("admitted", this.ctx);
           said.clear();
@@ -180,12 +180,19 @@ export class VisitorObject extends DurableObject<Env> {
   }
 
   /** Counts the request here, then asks the tenant. `entered`: names under which the tenant counts a turn now. */
-  async #admit(request: TurnRequest, runId: string, entered: Set<string>): Promise<TurnAnswer | undefined> {
+  async #admit(
+    request: TurnRequest,
+    runId: string,
+    instead: string | undefined,
+    entered: Set<string>,
+  ): Promise<TurnAnswer | undefined> {
     const retryAfterMs = this.#throttle.take("stream", request.stream, Date.now());
     if (retryAfterMs !== undefined) return { begun: false, refused: "too_many_attempts", retryAfterMs };
-    if (request.entry === undefined) return undefined;
+    const { entry: asked } = request;
+    // Where nothing is limited nobody is asked.
+    if (asked === undefined || (asked.throttle.max === 0 && asked.active === 0)) return undefined;
     entered.add(runId);
-    const entry = await this.#tenant().enterTurn({ ...request.entry, runId });
+    const entry = await this.#tenant().enterTurn({ ...asked, runId, instead });
     if (entry.entered) return undefined;
     if (entry.refused === "too_many_streams") return { begun: false, refused: entry.refused };
     return { begun: false, refused: entry.refused, retryAfterMs: entry.retryAfterMs };

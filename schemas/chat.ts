@@ -64,6 +64,8 @@ export interface Throttle {
 /** What a tenant is asked before a new turn begins. */
 export interface TurnEntryRequest {
   runId: string;
+  /** A turn that ends when this one begins. */
+  instead: string | undefined;
   /** Where the client is, as far as that is known. */
   address: string | undefined;
   /** Of turns from one address. */

@@ -12,7 +12,7 @@ export const embedTokenRequestSchema = objectOnly(
     host_mcp_url: text,
     host_mcp_token: text,
     policy: text,
-    grants: v.unknown(),
+    grants: v.optional(v.unknown()),
   }),
 );
 export type EmbedTokenRequest = v.InferOutput<typeof embedTokenRequestSchema>;

@@ -1,19 +1,11 @@
 // Titles and previews of chats. Pure.
 import type { DisplayMessage } from "../../schemas/chat.ts";
+import { firstCharacters } from "../wire/characters.ts";
 
 const MAX_TITLE = 80;
 const MAX_PREVIEW = 160;
 
-const cutTo = (text: string, max: number): string => {
-  // Cheap where nothing is cut: a character takes one or two UTF-16 units.
-  const characters =
-    text.length <= max
-      ? text
-      : Array.from(text.slice(0, max * 2))
-          .slice(0, max)
-          .join("");
-  return characters.trim();
-};
+const cutTo = (text: string, max: number): string => firstCharacters(text, max).trim();
 
 /** A title that says nothing, which a better one may replace. */
 export function isPlaceholder(title: string): boolean {

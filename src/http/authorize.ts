@@ -2,12 +2,13 @@
 import * as v from "valibot";
 import type { TicketScope } from "../../schemas/run.ts";
 import { isSecretKey } from "../run/secret-keys.ts";
-import { toHex } from "../wire/hex.ts";
 import { parseJson } from "../wire/json.ts";
+import { sha256Hex } from "./digest.ts";
 import { fieldProblem, found, refused, type Problem, type Result } from "./problem.ts";
 import { openTicket, ticketSecret } from "./tickets.ts";
 
-const OPEN_TENANT = "local";
+export const OPEN_TENANT = "local";
+const encoder = new TextEncoder();
 const keysSchema = v.record(
   v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   v.pipe(v.string(), v.regex(/^[a-z0-9-]{1,40}$/)),
@@ -27,7 +28,8 @@ export async function authorize(request: Request, env: Env, access: Access = {})
       );
     }
   }
-  if (env.API_KEYS === undefined && !isLocal(url)) return refused(localOnly);
+  const elsewhere = elsewhereProblem(url, env);
+  if (elsewhere !== undefined) return refused(elsewhere);
   const header = request.headers.get("authorization");
   const ticket = url.searchParams.get("ticket");
   if (header === null && ticket !== null && access.ticket !== undefined) {
@@ -40,26 +42,43 @@ export async function authorize(request: Request, env: Env, access: Access = {})
   return byKey(header, env.API_KEYS);
 }
 
-const isLocal = ({ hostname }: URL): boolean => ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
-
-const localOnly: Problem = {
-  code: "forbidden",
-  message: "Without the secret API_KEYS this server answers on localhost only.",
-};
+/** Without keys the server is open, so it answers on localhost only. */
+export function elsewhereProblem({ hostname }: URL, env: Env): Problem | undefined {
+  if (env.API_KEYS !== undefined || ["localhost", "127.0.0.1", "[::1]"].includes(hostname)) return undefined;
+  return { code: "forbidden", message: "Without the secret API_KEYS this server answers on localhost only." };
+}
 
 async function byKey(header: string | null, keys: string): Promise<Result<string>> {
-  const parsed = v.safeParse(keysSchema, parseJson(keys)?.value);
-  if (!parsed.success) {
-    return refused({ code: "bug", message: "The secret API_KEYS is not a JSON object of SHA-256 hashes to tenants." });
-  }
   if (header === null) return refused({ code: "unauthorized", message: "An API key is missing." });
   const key = /^Bearer +(\S+)$/i.exec(header)?.[1];
   if (key === undefined) {
     return refused({ code: "unauthorized", message: "The Authorization header must be 'Bearer' and a key." });
   }
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  const hash = toHex(new Uint8Array(digest));
-  const tenant = Object.hasOwn(parsed.output, hash) ? parsed.output[hash] : undefined;
-  if (tenant === undefined) return refused({ code: "unauthorized", message: "The API key is not known." });
-  return found(tenant);
+  return tenantOfKey(key, keys);
+}
+
+/** Whose key this is. How long the answer takes does not depend on how much of a key was guessed. */
+export async function tenantOfKey(key: string, keys: string): Promise<Result<string>> {
+  const known = knownKeys(keys);
+  if (!known.ok) return known;
+  const hash = encoder.encode(await sha256Hex(key));
+  let tenant: string | undefined;
+  for (const [entry, owner] of Object.entries(known.value)) {
+    if (crypto.subtle.timingSafeEqual(encoder.encode(entry), hash)) tenant = owner;
+  }
+  return tenant === undefined ? refused({ code: "unauthorized", message: "The API key is not known." }) : found(tenant);
+}
+
+/** True when this tenant is one of the server's: that of the open server, or the owner of a key. */
+export function isTenant(tenant: string, env: Env): boolean {
+  if (env.API_KEYS === undefined) return tenant === OPEN_TENANT;
+  const known = knownKeys(env.API_KEYS);
+  return known.ok && Object.values(known.value).includes(tenant);
+}
+
+function knownKeys(keys: string): Result<Record<string, string>> {
+  const parsed = v.safeParse(keysSchema, parseJson(keys)?.value);
+  return parsed.success
+    ? found(parsed.output)
+    : refused({ code: "bug", message: "The secret API_KEYS is not a JSON object of SHA-256 hashes to tenants." });
 }

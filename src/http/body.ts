@@ -12,8 +12,7 @@ export async function readJson(request: Request, limit: number): Promise<Result<
   if (request.body === null || declared === 0) return found(undefined);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== "application/json") {
-    // Read to its end: a client that is still sending would not see the answer.
-    await readBytes(request.body, 0);
+    await drain(request.body);
     return refused({
       code: "unsupported_media_type",
       message: "The body must be application/json.",
@@ -31,6 +30,11 @@ export async function readJson(request: Request, limit: number): Promise<Result<
   return found(parsed.value);
 }
 
+/** Reads to the end, `atMost` so many bytes, and drops it: a client that is still sending would not see the answer. */
+export async function drain(body: ReadableStream<Uint8Array> | null, atMost = MAX_DRAIN_BYTES): Promise<void> {
+  if (body !== null) await readBytes(body, 0, atMost);
+}
+
 function tooLarge(limit: number): Problem {
   return {
     code: "too_large",
@@ -39,7 +43,11 @@ function tooLarge(limit: number): Problem {
   };
 }
 
-async function readBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | undefined> {
+async function readBytes(
+  body: ReadableStream<Uint8Array>,
+  limit: number,
+  drained = MAX_DRAIN_BYTES,
+): Promise<Uint8Array | undefined> {
   const reader = body.getReader();
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -47,7 +55,7 @@ async function readBytes(body: ReadableStream<Uint8Array>, limit: number): Promi
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       size += read.value.byteLength;
       if (size <= limit) parts.push(read.value);
-      else if (size > MAX_DRAIN_BYTES) break;
+      else if (size > drained) break;
     }
   } finally {
     await reader.cancel();

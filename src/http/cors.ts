@@ -1,7 +1,7 @@
 // CORS by configuration: which origins may read, what they may send and see.
 import type { Config } from "../../schemas/config.ts";
 
-const EXPOSED = "Location, Content-Location, X-Run-Id, Retry-After, X-Sveda-Protocol-Version";
+export const EXPOSED = "Location, Content-Location, X-Run-Id, Retry-After, X-Sveda-Protocol-Version";
 const ALLOWED = /^(authorization|content-type|last-event-id|idempotency-key|x-api-key|x-sveda-[a-z0-9-]+)$/;
 const METHODS = "GET, POST, DELETE, OPTIONS";
 /** Seconds a browser may remember a preflight. */

@@ -17,6 +17,8 @@ import {
 import { localityOf, routeTargets } from "../run/settings.ts";
 import { openApiPaths } from "./openapi-paths.ts";
 
+export const API_VERSION = "1.0.0";
+
 const published: Record<string, v.GenericSchema> = {
   StartRequest: startRequestSchema,
   RunHandle: runHandleSchema,
@@ -66,7 +68,7 @@ export function openApi(origin: string): Record<string, unknown> {
     openapi: "3.1.0",
     info: {
       title: "Holdfast",
-      version: "1.0.0",
+      version: API_VERSION,
       description:
         "AI streams that survive disconnects, restarts and dead providers: every run numbered, kept and resumable.",
       license: { name: "MIT", identifier: "MIT" },

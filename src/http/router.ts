@@ -3,7 +3,10 @@ import { Router } from "itty-router";
 import type { Config } from "../../schemas/config.ts";
 import { authorize } from "./authorize.ts";
 import { corsHeaders, preflight } from "./cors.ts";
+import { handleSveda, isSvedaPath } from "./dialects/sveda/routes.ts";
 import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
+import { decodedParameter } from "./parameter.ts";
+import { faultProblem } from "./fault.ts";
 import { problemResponse } from "./problem.ts";
 import {
   cancelRun,
@@ -42,7 +45,7 @@ for (const [path, methods] of Object.entries(surface)) {
       request: original,
       env,
       config,
-      runId: decoded(request.params["runId"] ?? request.params["name"] ?? ""),
+      runId: decodedParameter(request.params["runId"] ?? request.params["name"] ?? ""),
     }),
   );
 }
@@ -50,6 +53,7 @@ for (const [path, methods] of Object.entries(surface)) {
 /** Answers one request. Never throws: what goes wrong inside is a 500 that tells nothing. */
 export async function handle(request: Request, env: Env): Promise<Response> {
   const settings = settingsOf(env);
+  if (isSvedaPath(new URL(request.url).pathname)) return handleSveda(request, env, settings);
   if (!settings.ok) return problemResponse(settings.problem);
   const config = settings.value;
   if (request.method === "OPTIONS") return preflight(request, config.cors);
@@ -69,16 +73,7 @@ async function answer(request: Request, env: Env, config: Config): Promise<Respo
       ? matched
       : problemResponse({ code: "not_found", message: "There is nothing at this path." });
   } catch (error) {
-    return failed(error);
-  }
-}
-
-/** A parameter as it was meant: a name may come percent-encoded. What cannot be decoded stays, and names nothing. */
-function decoded(parameter: string): string {
-  try {
-    return decodeURIComponent(parameter);
-  } catch {
-    return parameter;
+    return problemResponse(faultProblem(error));
   }
 }
 
@@ -88,25 +83,6 @@ function dispatch(methods: Methods, context: Context): Response | Promise<Respon
   if (handler !== undefined) return handler(context);
   const allow = Object.keys(methods).join(", ");
   return problemResponse({ code: "method_not_allowed", message: `This path takes ${allow}.` }, { allow });
-}
-
-/** A run's object that was reset or is overloaded is worth another try; anything else is our bug. */
-function failed(error: unknown): Response {
-  const remote =
-    typeof error === "object" &&
-    error !== null &&
-    ("durableObjectReset" in error || "overloaded" in error || "retryable" in error);
-  console.error(
-    JSON.stringify({
-      type: remote ? "object_unavailable" : "bug",
-      name: error instanceof Error ? error.name : "unknown",
-    }),
-  );
-  return problemResponse(
-    remote
-      ? { code: "unavailable", message: "The run's object is restarting; try again.", retryAfterMs: 1000 }
-      : { code: "bug", message: "The server failed to answer." },
-  );
 }
 
 async function listRoutes({ request, env, config }: Context): Promise<Response> {

@@ -10,7 +10,7 @@ import { planRoute } from "../run/planner.ts";
 import { checkStartRequest, promptBytes } from "../run/request.ts";
 import { localityOf, planTarget, routeTargets, totalClock } from "../run/settings.ts";
 import { utf8Length } from "../run/utf8.ts";
-import { toHex } from "../wire/hex.ts";
+import { sha256Hex } from "./digest.ts";
 import { nativeAgent } from "./native-agent.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 
@@ -53,7 +53,7 @@ export async function nameStart(
     tenant,
     request,
     runId: await nameOf(request, idempotencyKey, tenant),
-    requestHash: await sha256(canonicalJson(request)),
+    requestHash: await sha256Hex(canonicalJson(request)),
     idempotencyKey,
   });
 }
@@ -148,7 +148,7 @@ function sizeProblem(request: StartRequest, agent: AgentPlan | undefined, maxPro
 async function nameOf(request: StartRequest, idempotencyKey: string | undefined, tenant: string): Promise<string> {
   if (request.requestId !== undefined) return request.requestId;
   if (idempotencyKey === undefined) return `run_${crypto.randomUUID().replaceAll("-", "")}`;
-  return `run_${(await sha256(`${tenant}\n${idempotencyKey}`)).slice(0, 32)}`;
+  return `run_${(await sha256Hex(`${tenant}\n${idempotencyKey}`)).slice(0, 32)}`;
 }
 
 function routeOf({ route = DEFAULT_ROUTE }: StartRequest, routes: Config["routes"]): Route | undefined {
@@ -173,8 +173,4 @@ function namedTargets(request: StartRequest, targets: Target[], routes: Config["
     chosen.push(target);
   }
   return found(chosen);
-}
-
-async function sha256(text: string): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }

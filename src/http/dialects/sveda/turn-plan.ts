@@ -1,0 +1,67 @@
+// What a run is planned with for a turn: the request a model reads, the tools it may call, where a page's own tools are.
+import type { TurnAnswer } from "../../../../schemas/chat.ts";
+import type { RunPlan } from "../../../../schemas/plan.ts";
+import type { StartRequest } from "../../../../schemas/run.ts";
+import type { AgentPlan } from "../../../../schemas/tool.ts";
+import { planServers, planTools } from "../../../run/plan-tools.ts";
+import { allowsClient, clientRules, toolRules } from "../../../run/tool-access.ts";
+import { sha256Hex } from "../../digest.ts";
+import { planRequest } from "../../start-run.ts";
+import type { SvedaContext } from "./context.ts";
+import { fromProblem, svedaRefused, unprocessable, type SvedaResult } from "./problem.ts";
+import type { AskedTurn } from "./asked-turn.ts";
+
+type BegunTurn = Extract<TurnAnswer, { begun: true; repeat: false }>;
+
+export async function planTurn(
+  asked: AskedTurn,
+  begun: BegunTurn,
+  { config }: SvedaContext,
+): Promise<SvedaResult<RunPlan>> {
+  const { visitor, policy, turn, chatId, model } = asked;
+  const { systemPrompt, onDisconnect } = config.sveda;
+  if (begun.messages.length === 0) return svedaRefused(unprocessable("The turn has no prompt and no messages."));
+  const rules = clientRules(policy, visitor.grants);
+  const tools = turn.clientTools.filter(({ name }) => allowsClient(rules, name));
+  const request: StartRequest = {
+    schemaVersion: "1.0",
+    task: { kind: "text_to_text" },
+    ...model,
+    messages: [...(systemPrompt === "" ? [] : [{ role: "system" as const, content: systemPrompt }]), ...begun.messages],
+    ...(tools.length > 0 && { tools: tools.map((tool) => ({ ...tool })) }),
+    ...(turn.context !== undefined && { context: turn.context }),
+  };
+  const plan = planRequest(request, {
+    tenant: visitor.tenant,
+    config,
+    runId: begun.runId,
+    // The name is made of the turn's identity: two requests for one name are the same turn.
+    requestHash: await sha256Hex(begun.runId),
+    agent: agentOf(asked, begun, config),
+    chat: { visitor: visitor.visitor, chatId },
+    replaces: false,
+    onDisconnect,
+  });
+  return plan.ok ? plan : svedaRefused(fromProblem(plan.problem));
+}
+
+function agentOf(
+  { visitor, policy, chatId }: AskedTurn,
+  { carried, callIds, title, hostTools }: BegunTurn,
+  config: SvedaContext["config"],
+): AgentPlan {
+  const rules = toolRules(policy, visitor.grants);
+  const { maxSteps, mcpOrigins = [] } = config.sveda;
+  return {
+    maxSteps,
+    tools: planTools(config, rules),
+    servers: [
+      ...planServers(config),
+      ...(hostTools ? [{ type: "host" as const, visitor: visitor.visitor, chatId, origins: mcpOrigins }] : []),
+    ],
+    rules,
+    carried,
+    callIds,
+    title,
+  };
+}
