@@ -4,6 +4,7 @@ import type { Message, StartRequest } from "../../schemas/run.ts";
 import type { JsonRecord } from "../wire/json.ts";
 import { idRules, withCallIds } from "./call-ids.ts";
 import {
+  forgottenTools,
   generationOf,
   headersOf,
   messagesOf,
@@ -25,8 +26,11 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
   const messages = withCallIds(messagesOf(request), idRules.anthropic);
   const { maxOutputTokens, temperature, topP, seed, stop, output } = generationOf(request);
   const system = messages.flatMap((message) => (message.role === "system" ? [textOf(message)] : [])).join("\n\n");
-  const { tools = [], toolChoice } = request;
-  const declared = tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
+  const { tools = [] } = request;
+  const toolChoice = tools.length === 0 ? "none" : request.toolChoice;
+  // The API wants some declared where a conversation has used any; they are not to be called then.
+  const sent = tools.length === 0 ? forgottenTools(request, messages) : tools;
+  const declared = sent.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
   const prefixOf = conversationPrefix([system, declared]);
   const turns = turnsOf(messages, (message, before) => blocks(message, thoughtsOf(message, target, before, prefixOf)));
   const body = {
@@ -39,7 +43,7 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
     temperature: temperature === undefined ? undefined : Math.min(temperature, 1),
     top_p: topP,
     stop_sequences: stop,
-    ...(tools.length > 0 && {
+    ...(declared.length > 0 && {
       tools: declared,
       tool_choice: toolChoice === undefined ? undefined : choice(toolChoice),
     }),
@@ -62,7 +66,7 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
       ...unsentImages(messages, ["system", "assistant"]),
       ...(temperature !== undefined && temperature > 1 ? ["generation.temperature"] : []),
     ],
-    ...(tools.length > 0 && { prefix: prefixOf(turns) }),
+    ...(declared.length > 0 && { prefix: prefixOf(turns) }),
   };
 }
 

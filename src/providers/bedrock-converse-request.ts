@@ -5,6 +5,7 @@ import type { JsonRecord } from "../wire/json.ts";
 import { idRules, withCallIds } from "./call-ids.ts";
 import { isCredentials } from "./bedrock-converse-signature.ts";
 import {
+  forgottenTools,
   generationOf,
   headersOf,
   messagesOf,
@@ -113,17 +114,13 @@ function unsentFormats(messages: readonly Message[]): string[] {
 const isSent = (mediaType = ""): boolean => Object.hasOwn(imageFormats, mediaType);
 
 /** The API wants every tool declared that the conversation has used, so `none` can only leave them out when it has used none. */
-function toolsOf({ tools = [], toolChoice }: StartRequest, messages: readonly Message[]): Block[] {
-  const used = messages.flatMap((message) =>
-    message.role === "assistant" ? (message.toolCalls ?? []).map(({ toolName }) => toolName) : [],
-  );
-  if (used.length === 0 && toolChoice === "none") return [];
-  const forgotten = [...new Set(used)].filter((name) => !tools.some((tool) => tool.name === name));
-  return [...tools, ...forgotten.map((name) => ({ name, description: undefined, parameters: { type: "object" } }))].map(
-    ({ name, description, parameters }) => ({
-      toolSpec: { name, ...(description !== "" && { description }), inputSchema: { json: parameters } },
-    }),
-  );
+function toolsOf(request: StartRequest, messages: readonly Message[]): Block[] {
+  const { tools = [], toolChoice } = request;
+  const used = messages.some((message) => message.role === "assistant" && message.toolCalls !== undefined);
+  if (!used && toolChoice === "none") return [];
+  return [...tools, ...forgottenTools(request, messages)].map(({ name, description, parameters }) => ({
+    toolSpec: { name, ...(description !== "" && { description }), inputSchema: { json: parameters } },
+  }));
 }
 
 function choiceOf(toolChoice: StartRequest["toolChoice"]): Block | undefined {

@@ -79,6 +79,18 @@ export function toolNameAt(messages: readonly Message[], index: number): string 
   return undefined;
 }
 
+/** Tools that the conversation has used and the request has forgotten, as far as is known of them. */
+export function forgottenTools(
+  { tools = [] }: StartRequest,
+  messages: readonly Message[],
+): NonNullable<StartRequest["tools"]> {
+  const used = messages.flatMap((message) =>
+    message.role === "assistant" ? (message.toolCalls ?? []).map(({ toolName }) => toolName) : [],
+  );
+  const forgotten = [...new Set(used)].filter((name) => !tools.some((tool) => tool.name === name));
+  return forgotten.map((name) => ({ name, parameters: { type: "object" } }));
+}
+
 /** A tool's output as the text a model reads. */
 export function outputText(output: unknown): string {
   return typeof output === "string" ? output : (JSON.stringify(output) ?? "null");

@@ -21,11 +21,13 @@ export const heldValue = (value: unknown): unknown => {
 
 /** The events with their echoes as they travel: only what the target wants, under its name; `diagnostic` `echo_dropped` for one that is too large. */
 export function stampEchoes(
-  events: readonly ProviderEvent[],
+  events: ProviderEvent[],
   adapter: Adapter,
   target: Target,
   prefix: string | undefined,
 ): ProviderEvent[] {
+  // Most batches hold no call.
+  if (!events.some(({ type }) => type === "tool_call")) return events;
   return events.flatMap((event): ProviderEvent[] => {
     if (event.type !== "tool_call" || event.echo === undefined) return [event];
     const { echo, ...call } = event;

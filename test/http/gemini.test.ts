@@ -109,6 +109,32 @@ test.each([
   });
 });
 
+test("R-PROV-25 R-PROV-27 a client that goes on by itself hands a call's echo back, and the provider gets its signature", async () => {
+  const functionCall = { name: "look", args: { at: "世" } };
+  const chunks = [geminiChunk([{ functionCall, thoughtSignature: "c2ln" }], { finishReason: "STOP" })];
+  provider.on(EVENTS, streamScript(GEMINI_STREAM_TYPE, events(chunks)));
+  const tools = [{ name: "look", parameters: { type: "object" } }];
+  const response = await post(`${server.origin}/v1/runs`, startBody({ targets: ["events"], tools }), {
+    accept: "text/event-stream",
+  });
+  const call = eventsOf(await response.text()).find(({ type }) => type === "tool_call")?.payload ?? {};
+  expect(call["echo"]).toEqual({ adapter: "gemini", target: "events", model: "gemini-x", thoughtSignature: "c2ln" });
+
+  provider.on(EVENTS, streamScript(GEMINI_STREAM_TYPE, events(answer)));
+  const { toolCallId, toolName, input, echo } = call;
+  const messages = [
+    { role: "user", content: "Look." },
+    { role: "assistant", toolCalls: [{ toolCallId, toolName, input, echo }] },
+    { role: "tool", toolCallId, output: "a cat" },
+  ];
+  expect((await run({ targets: ["events"], tools, messages })).outcome).toMatchObject(whole);
+  const parts = [{ functionCall: { id: "call_0", ...functionCall }, thoughtSignature: "c2ln" }];
+  const result = { functionResponse: { id: "call_0", name: "look", response: { output: "a cat" } } };
+  expect(JSON.parse(provider.calls(EVENTS).at(-1)?.body ?? "")).toMatchObject({
+    contents: [{}, { role: "model", parts }, { role: "user", parts: [result] }],
+  });
+});
+
 // B19, P16
 const overload = geminiErrorObject(503, "UNAVAILABLE");
 test.each([

@@ -125,6 +125,16 @@ test("R-PROV-31 bedrock-converse declares the tools under the names that the cal
   });
 });
 
+test("R-PROV-31 anthropic-messages declares tools that the request has forgotten, and has none called", () => {
+  judge(target({ adapter: "anthropic-messages" }), (body) => {
+    const used = recordsOf(body["messages"]).flatMap(({ content }) =>
+      recordsOf(content).flatMap(({ type, name: called }) => (type === "tool_use" ? [called] : [])),
+    );
+    expect(recordsOf(body["tools"]).map((declared) => declared["name"])).toEqual([...new Set(used)]);
+    expect(body["tool_choice"]).toEqual({ type: "none" });
+  });
+});
+
 test("R-PROV-31 gemini: results of all calls, and nothing else, in the turn behind them, under their ids and names", () => {
   judge(target({ adapter: "gemini" }), (body) => {
     let due: unknown[] = [];

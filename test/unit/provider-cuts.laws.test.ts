@@ -192,7 +192,7 @@ const targetOf = (format: StreamFormat): Target => ({
 });
 
 /** The events as an attempt hands them on. */
-function stamped({ format }: CorpusStream, events: readonly ProviderEvent[]): ProviderEvent[] {
+function stamped({ format }: CorpusStream, events: ProviderEvent[]): ProviderEvent[] {
   const [adapter, target] = [adapters[format], targetOf(format)];
   return stampEchoes(events, adapter, target, adapter.request(asked, target, undefined).prefix);
 }
