@@ -113,8 +113,7 @@ function beginStep(next: RunState, number: number): void {
   next.stepText = next.text;
   next.stepReasoning = next.reasoning;
   next.calls = [];
-  // How earlier steps came by their answers says nothing about this one.
-  next.lastFailure = undefined;
+  // How the last step came by its answer says nothing about this one.
   next.cause = undefined;
 }
 

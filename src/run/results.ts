@@ -28,7 +28,7 @@ export function answerUnknown(step: Step, at: number, toolCallId: string): void 
   logResult(step, at, call, unknownTool(call.toolName));
 }
 
-/** The decisions that a run was started with are carried out. */
+/** What was denied is never made. */
 export function settleDenied(step: Step, at: number): void {
   for (const call of step.state.carried) {
     if (call.decision === "deny" && call.result === undefined) logResult(step, at, call, denied);
@@ -64,7 +64,6 @@ export function cutCalls(step: Step, at: number, stopReason: StopReason | undefi
 /** The run ends: of the server's calls only those stay open that nobody has approved. */
 export function giveUpCalls(step: Step, at: number): void {
   if (step.state.phase === "accepted") return;
-  settleDenied(step, at);
   for (const call of runningCalls(step.state)) logResult(step, at, call, abandoned);
   for (const call of step.state.calls) {
     const isOpen = call.execution === "server" && call.result === undefined && call.confirmation === undefined;

@@ -9,7 +9,6 @@ import { cutCalls, logResult, makeCalls, makeCallsAgain, settleDenied } from "./
 import { liveAttempts, speaker, stepChain, type Agent, type RunState } from "./state.ts";
 import { emit, estimate, remember, type Step } from "./step.ts";
 import { completeWithTitle } from "./titles.ts";
-import { nextStep } from "./volatile.ts";
 
 /** Tokens that a target whose configuration does not say takes in all. */
 const CONTEXT_TOKENS = 128_000;
@@ -38,7 +37,8 @@ export function endStep(step: Step, at: number, reason: StopReason | undefined):
       ...(finishReason !== undefined && { finishReason }),
     },
   });
-  remember(step, nextStep);
+  // What a target has refused in this step it may take in the next.
+  remember(step, { refusal: undefined });
   makeCalls(step, at);
   goOn(step, at);
 }
@@ -69,7 +69,6 @@ export function toolProgress(
 
 /** After a restart while no model was asked. */
 export function resumeSteps(step: Step, at: number): void {
-  settleDenied(step, at);
   makeCallsAgain(step, at);
   goOn(step, at);
 }
@@ -77,7 +76,7 @@ export function resumeSteps(step: Step, at: number): void {
 /** What follows, once no call is being carried out. */
 function goOn(step: Step, at: number): void {
   const { agent } = step.state.charter;
-  if (agent === undefined || runningCalls(step.state).length > 0 || step.state.volatile.ending !== undefined) return;
+  if (agent === undefined || runningCalls(step.state).length > 0) return;
   const next = following(step.state, agent);
   if (next.type === "step") return beginStep(step, at, next.step);
   cutCalls(step, at, next.stopReason);

@@ -2,15 +2,14 @@
 import type { ChatRef } from "../../schemas/plan.ts";
 import type { TurnEnd } from "../../schemas/chat.ts";
 import type { CallRecord, CarriedCall } from "../../schemas/tool.ts";
-import { presentStep, stepAttempts, type FinishedStep, type RunState } from "./state.ts";
+import { presentStep, type FinishedStep, type RunState } from "./state.ts";
 
-/** `undefined` while the run is live. */
+/** `undefined` while the run is live. Steps that have shown and called nothing are left out. */
 export function turnEnd(state: RunState, { chatId }: Pick<ChatRef, "chatId">): TurnEnd | undefined {
   const { outcome } = state;
   if (outcome === undefined) return undefined;
   const stopReason = outcome.outcome === "completed" ? outcome.stopReason : undefined;
-  const asked = stepAttempts(state).length > 0;
-  const steps = asked ? [...state.finished, presentStep(state)] : state.finished;
+  const steps = [...state.finished, presentStep(state)].filter(hasSomething);
   return {
     runId: state.charter.runId,
     chatId,
@@ -20,11 +19,14 @@ export function turnEnd(state: RunState, { chatId }: Pick<ChatRef, "chatId">): T
     text: state.text,
     reasoning: state.reasoning,
     carried: state.carried.map(withoutDecision),
-    steps: steps.map(({ text, reasoning, calls }: FinishedStep) => ({ text, reasoning, calls: [...calls] })),
+    steps: steps.map(({ text, reasoning, calls }) => ({ text, reasoning, calls: [...calls] })),
     titles: [...state.titles],
     ...(outcome.usage !== undefined && { usage: outcome.usage }),
   };
 }
+
+const hasSomething = ({ text, reasoning, calls }: FinishedStep): boolean =>
+  text !== "" || reasoning !== "" || calls.length > 0;
 
 function withoutDecision(carried: CarriedCall): CallRecord {
   const { toolCallId, toolName, input, execution, confirmation, echo, result } = carried;

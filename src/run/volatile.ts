@@ -46,9 +46,6 @@ export const nothingVolatile: Volatile = {
   ending: undefined,
 };
 
-/** What is known of the attempts of one step only. */
-export const nextStep = { seam: undefined, continued: undefined, waiting: undefined, refusal: undefined, renamed: [] };
-
 export const noted = (volatile: Volatile, attempt: number, note: Note): Volatile => ({
   ...volatile,
   notes: { ...volatile.notes, [attempt]: { ...volatile.notes[attempt], ...note } },

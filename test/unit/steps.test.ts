@@ -32,8 +32,8 @@ const of = (fields: Partial<Agent> = {}, others: Partial<Charter> = {}, targets 
     agent: agent(TOOLS, fields),
     ...others,
   });
-const call = (toolCallId: string, toolName = "look", input: Record<string, unknown> = {}): ProviderEvent => ({
-  type: "tool_call",
+const call = (toolCallId: string, toolName = "look", input: Record<string, unknown> = {}) => ({
+  type: "tool_call" as const,
   toolCallId,
   toolName,
   input,
@@ -191,6 +191,25 @@ describe("tool calls", () => {
     const calls = run.effects.filter(({ type }) => type === "call");
     expect(calls).toHaveLength(2);
     for (const made of calls) expect(JSON.stringify(made)).toContain(JSON.stringify(input));
+  });
+
+  test("R-STEP-3 R-PROV-25 what a provider wants back with its call goes back with it, also after a restart", () => {
+    const echo = { signature: "s" };
+    const secret = { token: "t" };
+    const run = drive(of(), [
+      begin,
+      says("a", { ...call("c1"), echo }, { ...call("c2"), echo: secret }, stopped("stop")),
+      gives("c1", 1),
+      gives("c2", 2),
+      crash,
+    ]);
+    expect(turns(run.state)[0]).toEqual({
+      role: "assistant",
+      toolCalls: [
+        { toolCallId: "c1", toolName: "look", input: {}, echo },
+        { toolCallId: "c2", toolName: "look", input: {}, echo: secret },
+      ],
+    });
   });
 
   test("R-STEP-3 a failed tool's error goes to the model as one", () => {
@@ -454,6 +473,49 @@ describe("attempts of a step", () => {
     expect(hedged(1)).toEqual(["a", "a", "b"]);
   });
 
+  const hedgedStep: Act[] = [begin, { type: "hedge" }, says("b", fails("invalid_request"))];
+  const hedged = of({}, { hedgeAfterMs: 500 }, ["a", "b", "c"]);
+
+  test("R-STEP-6 R-HEDGE-2 what a target has refused in one step does not end the next", () => {
+    const run = drive(hedged, [
+      ...hedgedStep,
+      says("a", call("c1"), stopped("stop")),
+      gives("c1", 1),
+      says("a", fails("overloaded")),
+      says("b", text("Hi"), stopped("stop")),
+    ]);
+    expect(run.outcome).toMatchObject({ outcome: "completed", finalText: "Hi" });
+  });
+
+  test("R-STEP-6 the time between two steps is no wait, whatever failed in the first", () => {
+    const run = drive(hedged, [...hedgedStep, says("a", call("c1"), stopped("stop")), gives("c1", 1)]);
+    expect(run.state.waitedMs).toBe(0);
+  });
+
+  test("R-STEP-6 R-CONT-5 why an earlier step's first answer broke off does not end a later one", () => {
+    const base = of({}, { onMidStreamFailure: "continue", asks: { promptBytes: 1, tools: false, json: false } });
+    const plain = { ...base, agent: agent([]), chain: base.chain.map((planned) => ({ ...planned, continues: true })) };
+    const run = drive(plain, [
+      begin,
+      says("a", text("One, "), fails("timeout_idle")),
+      says("b", text("two"), goesOn),
+      says("b", fails("auth")),
+      says("a", fails("auth")),
+    ]);
+    expect(run.outcome).toMatchObject({
+      partialText: "One, two",
+      error: { message: "All eligible streaming providers failed." },
+    });
+  });
+
+  test("R-CONT-4 a run that may call the server's tools begins an answer anew", () => {
+    const base = of({}, { onMidStreamFailure: "continue", asks: { promptBytes: 1, tools: false, json: false } });
+    const able = { ...base, chain: base.chain.map((planned) => ({ ...planned, continues: true })) };
+    const run = drive(able, [begin, says("a", text("One"), cut)]);
+    expect(run.effects.filter(({ type }) => type === "open").at(-1)).not.toHaveProperty("prefill");
+    expect(run.state.text).toBe("");
+  });
+
   test("R-STEP-10 R-FALL-6 a retraction in a later step keeps the finished ones", () => {
     const run = drive(of({}, { onMidStreamFailure: "retract" }), [
       begin,
@@ -567,6 +629,17 @@ describe("restarts", () => {
     expect(run.outcome).toMatchObject({ outcome: "completed", stopReason: "stop", titles: ["Words"] });
   });
 
+  test("R-STEP-11 R-DUR-7 it is the step's own target that is asked again, not the one of the step before", () => {
+    const run = drive(of(), [
+      begin,
+      says("a", call("c1"), stopped("stop")),
+      gives("c1", 1),
+      says("a", fails("overloaded")),
+      crash,
+    ]);
+    expect(opened(run)).toEqual(["a", "a", "b", "b"]);
+  });
+
   test("R-STEP-11 R-DUR-7 a later step is begun again at its target; the steps before it stand", () => {
     const run = drive(of({}, { onMidStreamFailure: "retract" }), [
       begin,
@@ -614,7 +687,7 @@ describe("ends from outside", () => {
   test("R-STEP-12 R-CANCEL-4 a call that had come only in part leaves nothing", () => {
     const run = drive(of(), [begin, says("a", piece("c1", "{")), cancel()]);
     expect(results(run)).toEqual([]);
-    expect(turnEnd(run.state, { chatId: "chat" })?.steps).toEqual([{ text: "", reasoning: "", calls: [] }]);
+    expect(turnEnd(run.state, { chatId: "chat" })?.steps).toEqual([]);
   });
 });
 
