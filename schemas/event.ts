@@ -50,6 +50,8 @@ const toolResult = v.looseObject({
 });
 const toolProgress = v.looseObject({
   phase: v.optional(v.string()),
+  /** The calls are of an earlier run. */
+  carried: v.optional(v.literal(true)),
   tasks: v.array(
     v.looseObject({
       id: v.string(),

@@ -68,7 +68,8 @@ export function readTurn(body: unknown, key: string | undefined): TurnReading {
 function typeFault(body: unknown): TurnReading {
   const [issue] = v.safeParse(svedaRequestSchema, body).issues ?? [];
   const path = (issue?.path ?? []).map(({ key }) => `/${String(key)}`).join("");
-  return { ok: false, path, message: issue?.type === "max_length" ? "is too long" : "has the wrong type" };
+  const message = issue?.type === "max_length" ? "is too long" : "has the wrong type or value";
+  return { ok: false, path, message };
 }
 
 /** Clients that are asked to go on send the answer that was begun, and it may be empty. */

@@ -79,8 +79,9 @@ function shown({ type, at }: LogEntry, payload: unknown, names: Names): SvedaEve
   if (type === "tool_call" && v.is(payloadSchemas.tool_call, payload)) return toolCall(payload, names);
   if (type === "tool_result" && v.is(payloadSchemas.tool_result, payload)) return toolResult(payload, at, names);
   if (type === "tool_progress" && v.is(payloadSchemas.tool_progress, payload)) {
-    const { phase, tasks } = payload;
-    return { type: "tool.progress", ...(phase !== undefined && { phase }), tasks, ...names };
+    const { phase, tasks, carried } = payload;
+    const own = carried === undefined ? names : { timestamp: rfc3339(at) };
+    return { type: "tool.progress", ...(phase !== undefined && { phase }), tasks, ...own };
   }
   if (type === "context_usage" && v.is(payloadSchemas.context_usage, payload)) {
     const { usedTokens, maxTokens, percent } = payload;
@@ -106,7 +107,7 @@ function toolCall(call: Payload<"tool_call">, names: Names): SvedaEvent {
   };
 }
 
-/** The result of a decision belongs to a message of an earlier turn, and comes before this turn's has begun. */
+/** The result of a decision, and its progress too, belongs to a message of an earlier turn, and comes before this turn's. */
 function toolResult(result: Payload<"tool_result">, at: number, names: Names): SvedaEvent {
   const { toolCallId, toolName, outputJson, renderHint } = result;
   const renderData = result.renderData ?? recordIn(result.renderDataJson);

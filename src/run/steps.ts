@@ -64,7 +64,11 @@ export function toolProgress(
     status,
     ...(detail !== undefined && { detail }),
   }));
-  emit(step, at, { type: "tool_progress", payload: { ...(phase !== undefined && { phase }), tasks: known } });
+  const carried = step.state.stepBegun ? {} : { carried: true as const };
+  emit(step, at, {
+    type: "tool_progress",
+    payload: { ...(phase !== undefined && { phase }), ...carried, tasks: known },
+  });
 }
 
 /** After a restart while no model was asked. */

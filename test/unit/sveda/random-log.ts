@@ -27,7 +27,10 @@ const draft: fc.Arbitrary<Draft> = fc.oneof(
     })
     .map((payload): Draft => ({ type: "tool_result", payload })),
   fc
-    .record({ tasks: fc.array(fc.record({ id: hostile, label: hostile, status: fc.constant("running" as const) })) })
+    .record({
+      carried: fc.constantFrom(true as const, undefined),
+      tasks: fc.array(fc.record({ id: hostile, label: hostile, status: fc.constant("running" as const) })),
+    })
     .map((payload): Draft => ({ type: "tool_progress", payload })),
   fc
     .record({ usedTokens: fc.nat(), maxTokens: fc.nat(), percent: fc.double({ min: 0, max: 100, noNaN: true }) })

@@ -115,6 +115,7 @@ export const turns: Record<string, Draft[]> = {
   ],
   "decision turn, one still open": [
     selected,
+    { type: "tool_progress", payload: { carried: true, tasks: [{ id: "t1", label: "Delete", status: "running" }] } },
     result({ toolName: "delete_course", output: denied, decision: "deny" }),
     terminal({ ...common, titles: [], outcome: "completed", finalText: "", stopReason: "tool_calls" }),
   ],
