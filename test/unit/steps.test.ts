@@ -738,6 +738,14 @@ describe("carried calls", () => {
     ]);
   });
 
+  test("R-STEP-13 progress of their calls says that it is of an earlier run", () => {
+    const task = { type: "tool_progress", label: "On it" } as const;
+    const acts: Act[] = [begin, task, gives("c1", 1), says("a", call("c2"), stopped("stop")), task];
+    const run = drive(of({ carried: [carried("c1", "approve")] }), acts);
+    const progress = run.events.flatMap(({ type, payload }) => (type === "tool_progress" ? [payload.carried] : []));
+    expect(progress).toEqual([true, undefined]);
+  });
+
   test("R-STEP-13 while some are undecided no model is asked", () => {
     const run = drive(of({ carried: [carried("c1", "approve"), carried("c2", "undecided")] }), [begin, gives("c1", 1)]);
     expect(opened(run)).toEqual([]);

@@ -4,43 +4,35 @@ import path from "node:path";
 import fc from "fast-check";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
+import { entryOf } from "../../../durable-objects/segment-codec.ts";
 import { svedaEventSchema } from "../../../schemas/dialects/sveda.ts";
 import { failureClassSchema } from "../../../schemas/failure.ts";
 import type { Usage } from "../../../schemas/usage.ts";
 import { dialectIn, isDialectId } from "../../../src/dialects/index.ts";
 import { svedaSse } from "../../../src/dialects/sveda.ts";
 import { damagedLog, replacedText } from "../../../src/run/outcome.ts";
-import { sseReader } from "../../../src/wire/sse-reader.ts";
 import { hostile } from "../../support/hostile-text.ts";
-import { toBytes } from "../../support/provider-bytes/splits.ts";
+import { EPOCH } from "../scenarios/drive.ts";
 import { randomLog } from "./random-log.ts";
+import { orders } from "./orders.ts";
 import { completed, failed, logOf, turnRun, turns } from "./turns.ts";
+import { eventsOf, framesOf, wireOf } from "./wire.ts";
 
 const golden = (name: string): string => {
   const file = `${name.replaceAll(/[^a-z]+/g, "-").replace(/-$/, "")}.sse`;
   return readFileSync(path.join(import.meta.dirname, "golden", file), "utf8");
 };
 
-const wireOf = (log: Parameters<typeof logOf>[0], run = turnRun): string => {
-  const encode = svedaSse.encoder(run);
-  return logOf(log).map(encode).join("");
-};
-
-const framesOf = (wire: string): { id?: string | undefined; data: string }[] => {
-  const reader = sseReader(10_000_000);
-  return [...reader.feed(toBytes(wire)), ...reader.end()].map((frame) => {
-    if (!("data" in frame)) throw new Error("a frame is too large");
-    return frame;
-  });
-};
-
-const eventsOf = (wire: string): Record<string, unknown>[] =>
-  framesOf(wire)
-    .filter(({ data }) => data !== "[DONE]")
-    .map(({ data }) => v.parse(v.record(v.string(), v.unknown()), JSON.parse(data)));
-
 test.each(Object.entries(turns))("R-SV-1 R-SV-2 R-SV-3 a turn, byte for byte: %s", (name, log) => {
-  expect(wireOf(log)).toBe(golden(name));
+  expect(wireOf(logOf(log))).toBe(golden(name));
+});
+
+test.each(orders)("R-SV-1 R-SV-4 as the machine plays it, in Sveda's order: $name", ({ run, events, finishReason }) => {
+  const wire = wireOf(run.events.map(entryOf), { runId: "run-1", startedAt: EPOCH, chatId: "c1" });
+  const seen = eventsOf(wire);
+  expect(seen.map(({ type }) => type)).toEqual(events);
+  expect(seen.find(({ type }) => type === "message.end")).toMatchObject({ finishReason });
+  expect(wire.endsWith("data: [DONE]\n\n")).toBe(true);
 });
 
 test("R-SV-1 what a run is not shown of stays unshown: attempts, steps, usage, titles, pieces of calls, snapshots", () => {
@@ -54,7 +46,7 @@ test("R-SV-1 what a run is not shown of stays unshown: attempts, steps, usage, t
 });
 
 test("R-SV-2 a run that is no turn of a chat names none", () => {
-  for (const event of eventsOf(wireOf(turns["text only"] ?? [], { runId: "sv_1", startedAt: 0 }))) {
+  for (const event of eventsOf(wireOf(logOf(turns["text only"] ?? []), { runId: "sv_1", startedAt: 0 }))) {
     expect(event).not.toHaveProperty("chatId");
   }
 });
@@ -69,7 +61,7 @@ describe("R-SV-4 the end of a turn", () => {
     ["content_filter", "error"],
     [undefined, "stop"],
   ] as const)("%s reads as %s", (stopReason, finishReason) => {
-    const events = eventsOf(wireOf([completed({ stopReason })]));
+    const events = eventsOf(wireOf(logOf([completed({ stopReason })])));
     const end = events.find(({ type }) => type === "message.end");
     expect(end).toMatchObject({ finishReason });
     expect(events.some(({ type }) => type === "error")).toBe(finishReason === "error");
@@ -77,7 +69,7 @@ describe("R-SV-4 the end of a turn", () => {
 
   test("usage is that of the run, added up when no total was stated, and left out when there is none", () => {
     const endOf = (usage: Usage | undefined): unknown =>
-      eventsOf(wireOf([completed({ usage })])).find(({ type }) => type === "message.end")?.["usage"];
+      eventsOf(wireOf(logOf([completed({ usage })]))).find(({ type }) => type === "message.end")?.["usage"];
     expect(endOf({ inputTokens: 3, outputTokens: 4, totalTokens: 9 })).toEqual({
       promptTokens: 3,
       completionTokens: 4,
@@ -101,7 +93,7 @@ describe("R-SV-4 the end of a turn", () => {
 });
 
 test.each(failureClassSchema.options)("R-SV-5 a failure of the class %s has one of the four codes", (failureClass) => {
-  const [event] = eventsOf(wireOf([failed(failureClass, "Our own words.")]));
+  const [event] = eventsOf(wireOf(logOf([failed(failureClass, "Our own words.")])));
   const known: Record<string, [code: string, message: string]> = {
     rate_limited: ["rate_limited", "rate limited"],
     quota: ["insufficient_credits", "insufficient credits"],
@@ -112,7 +104,7 @@ test.each(failureClassSchema.options)("R-SV-5 a failure of the class %s has one 
 });
 
 test("R-SV-5 a message is cut to 500 characters", () => {
-  const [event] = eventsOf(wireOf([failed(undefined, "x".repeat(2000))]));
+  const [event] = eventsOf(wireOf(logOf([failed(undefined, "x".repeat(2000))])));
   expect(event).toMatchObject({ code: "llm_error", message: "x".repeat(500) });
 });
 
@@ -140,8 +132,8 @@ test("R-SV-7 SSE only; heartbeats and the preamble read as nothing, and what com
     ending: "data: [DONE]\n\n",
     replaces: false,
   });
-  const wire = preamble + heartbeat + wireOf([completed()]).replaceAll("\n\n", `\n\n${heartbeat}`);
-  expect(framesOf(wire)).toEqual(framesOf(wireOf([completed()])));
+  const wire = preamble + heartbeat + wireOf(logOf([completed()])).replaceAll("\n\n", `\n\n${heartbeat}`);
+  expect(framesOf(wire)).toEqual(framesOf(wireOf(logOf([completed()]))));
 });
 
 describe("whatever a log holds", () => {
@@ -171,17 +163,19 @@ describe("whatever a log holds", () => {
         const plain = JSON.parse(JSON.stringify({ text, output, input }));
         const names = { toolCallId: text, toolName: "tool" };
         const events = eventsOf(
-          wireOf([
-            { type: "content_delta", payload: { text } },
-            { type: "reasoning_delta", payload: { text } },
-            { type: "tool_call", payload: { ...names, input, execution: "server" } },
-            {
-              type: "tool_call",
-              payload: { ...names, inputJson: JSON.stringify(input, null, 2), execution: "client" },
-            },
-            { type: "tool_result", payload: { ...names, output } },
-            { type: "tool_result", payload: { ...names, outputJson: JSON.stringify(output, null, "\t") } },
-          ]),
+          wireOf(
+            logOf([
+              { type: "content_delta", payload: { text } },
+              { type: "reasoning_delta", payload: { text } },
+              { type: "tool_call", payload: { ...names, input, execution: "server" } },
+              {
+                type: "tool_call",
+                payload: { ...names, inputJson: JSON.stringify(input, null, 2), execution: "client" },
+              },
+              { type: "tool_result", payload: { ...names, output } },
+              { type: "tool_result", payload: { ...names, outputJson: JSON.stringify(output, null, "\t") } },
+            ]),
+          ),
         );
         expect(events).toMatchObject([
           { delta: text },
