@@ -12,14 +12,14 @@ const MAX_TOKENS = 2048;
 /** Milliseconds to wait for the whole answer. */
 const ANSWER_WAIT_MS = 30_000;
 
-/** The text of a completed answer; `undefined` for a failure, a cut, a late answer, or when the signal ends it. */
+/** The text of a completed answer; `undefined` for a failure, a cut, a late answer, a target that would not understand, or when the signal ends it. */
 export async function askAside(
   env: Env,
   planned: PlannedTarget,
   prompt: string,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  if (signal?.aborted === true) return undefined;
+  if (signal?.aborted === true || adapters[planned.adapter].scripted === true) return undefined;
   const answer = Promise.withResolvers<string | undefined>();
   let text = "";
   const take = (event: ProviderEvent): void => {

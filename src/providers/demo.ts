@@ -36,8 +36,8 @@ export const demo: Adapter = {
   ...openAiChat,
   request: (request, target, key) =>
     openAiChat.request(request, { ...target, baseUrl: "http://demo.invalid/v1", model: target.model ?? DEFAULT }, key),
-  // It says its own piece, whatever it is asked.
   continues: () => false,
+  scripted: true,
   wanted: () => undefined,
   respond,
 };

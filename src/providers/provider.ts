@@ -44,6 +44,8 @@ export interface Adapter {
   starts(character: string): boolean;
   /** Whether this target goes on from a trailing assistant message, rather than answering or refusing it. */
   continues(target: Target): boolean;
+  /** It says its own piece, whatever it is asked: no use asking it for a title or a summary. */
+  scripted?: true;
   /** For a target inside the Worker: answers instead of `fetch`, or says why it cannot; `undefined` for one that is to be fetched after all. */
   respond?(
     request: AdapterRequest,

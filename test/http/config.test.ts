@@ -74,6 +74,25 @@ test("R-CONF-2 demo-silent shows a silent provider, demo-slow a slow one; both c
   }
 });
 
+test("R-CONF-2 R-TITLE-1 demo-tools calls a page's tool in a chat, which keeps the prompt for its title", async () => {
+  const { token } = await objectOf(await post(`${shipped.origin}/sveda/embed/token`, {}));
+  const answered = await post(
+    `${shipped.origin}/sveda/stream`,
+    {
+      messages: [{ id: "m1", role: "user", content: "Ring the bell." }],
+      model: "demo-tools",
+      clientTools: [{ name: "look_out" }, { name: "ring_bell", description: "Rings." }],
+    },
+    { "x-sveda-embed-token": String(token) },
+  );
+  const frames = (await answered.text()).match(/^data: .*$/gm) ?? [];
+  expect(frames.join("\n")).toContain('"toolName":"ring_bell","target":"frontend"');
+  expect(frames.filter((frame) => frame.includes("chat.title"))).toEqual([
+    expect.stringContaining('"title":"Ring the bell."'),
+  ]);
+  expect(frames.at(-1)).toBe("data: [DONE]");
+});
+
 test("R-CONF-1 CONFIG replaces the shipped configuration whole", async () => {
   const server = await startHoldfast({
     config: { targets: [{ id: "only", adapter: "demo" }], routes: { default: ["only"] } },

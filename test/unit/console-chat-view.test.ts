@@ -3,19 +3,22 @@ import { describe, expect, it } from "vitest";
 import { contextWords, pageTitle, phaseWords } from "../../src/console/chat/chat-words.ts";
 import {
   type ChatView,
+  decided,
   type Input,
   isLive,
   newChatView,
   openPageCalls,
+  questionOf,
   reduce,
   undecided,
 } from "../../src/console/chat/chat-view.ts";
 import { chatRows, storedChat } from "../../src/console/chat/history.ts";
 import { callsOf, type ChatMessage, messageText } from "../../src/console/chat/messages.ts";
 import { accentColors, deniedOutput, pageTools, runPageTool } from "../../src/console/chat/page-tools.ts";
+import { keepPosted, keptPosted } from "../../src/console/chat/posted.ts";
 import { explain, problemFrom } from "../../src/console/chat/problem.ts";
 import { callState, resultOf } from "../../src/console/chat/tool-calls.ts";
-import { askBody, decisionBody, resultsBody } from "../../src/console/chat/turn-body.ts";
+import { askBody, decisionBody, resultsBody, withModel } from "../../src/console/chat/turn-body.ts";
 import type { Fields } from "../../src/console/fields.ts";
 
 const event = (type: string, fields: Fields = {}): Input => ({ kind: "event", type, event: { type, ...fields } });
@@ -154,12 +157,12 @@ describe("R-SVV-4 approvals", () => {
   });
 
   it("are decided once; the result goes to the call, and the next answer is a message of its own", () => {
-    const decided = after(
-      [{ kind: "decided", toolCallId: "call-1", decision: "approve" }, { kind: "going_on" }],
-      waiting,
-    );
-    expect(undecided(decided)).toEqual([]);
-    expect(callState(callsOf(decided.messages)[0] ?? never(), true)).toBe("running");
+    const made = after([{ kind: "decided", toolCallId: "call-1", decision: "approve" }], waiting);
+    expect(undecided(made)).toEqual([]);
+    expect(decided(made)).toHaveLength(1);
+    expect(callState(callsOf(made.messages)[0] ?? never(), false)).toBe("decided");
+    const posted = after([{ kind: "going_on" }], made);
+    expect(callState(callsOf(posted.messages)[0] ?? never(), true)).toBe("running");
     const view = after(
       [
         accepted,
@@ -168,7 +171,7 @@ describe("R-SVV-4 approvals", () => {
         text("Done."),
         done,
       ],
-      decided,
+      posted,
     );
     expect(view.messages.map(({ id }) => id)).toEqual(["u1", "msg_sv_1", "msg_sv_2"]);
     expect(callsOf(view.messages)).toMatchObject([{ decision: null, result: { kind: "done", output: "sent" } }]);
@@ -176,15 +179,41 @@ describe("R-SVV-4 approvals", () => {
 
   it("can be decided again when the decision had no effect", () => {
     const problem = problemFrom(503, {}, null);
-    const decided: Input = { kind: "decided", toolCallId: "call-1", decision: "deny" };
-    const view = after([decided, { kind: "going_on" }, { kind: "refused", problem }], waiting);
+    const denied: Input = { kind: "decided", toolCallId: "call-1", decision: "deny" };
+    const view = after([denied, { kind: "going_on" }, { kind: "refused", problem }], waiting);
     expect(undecided(view)).toHaveLength(1);
   });
 
-  it("are posted alone, each under a name of its own", () => {
-    expect(decisionBody(waiting, "call-1", "deny", "")).toMatchObject({
-      body: { chatId: "c1", prompt: "", messages: [], toolDecisions: [{ toolCallId: "call-1", decision: "deny" }] },
-      identity: "deny call-1",
+  it("are posted together, with what the page itself has carried out for the same answer", () => {
+    const mixed = after([
+      asked,
+      accepted,
+      start,
+      serverCall("a", { confirmation: "required" }),
+      serverCall("b", { confirmation: "required" }),
+      pageCall("p"),
+      done,
+      { kind: "decided", toolCallId: "b", decision: "deny" },
+    ]);
+    expect([undecided(mixed).length, openPageCalls(mixed).length]).toEqual([1, 1]);
+    const view = after(
+      [
+        { kind: "settled", toolCallId: "p", result: resultOf({ localTime: "now" }) },
+        { kind: "decided", toolCallId: "a", decision: "approve" },
+      ],
+      mixed,
+    );
+    expect(decisionBody(view, "")).toMatchObject({
+      identity: "decisions msg_sv_1",
+      body: {
+        chatId: "c1",
+        prompt: "",
+        messages: [{ role: "tool", toolCallId: "p" }],
+        toolDecisions: [
+          { toolCallId: "a", decision: "approve" },
+          { toolCallId: "b", decision: "deny" },
+        ],
+      },
     });
   });
 });
@@ -230,8 +259,6 @@ describe("R-SVV-5 the page's own tools", () => {
       },
     ];
     expect(body).toMatchObject({ prompt: "tool_results", messages: results });
-    // A decision about another call of the same answer takes them along.
-    expect(decisionBody(view, "s", "approve", "").body).toMatchObject({ prompt: "", messages: results });
   });
 
   it("do what they are asked, or say why not", () => {
@@ -275,6 +302,29 @@ describe("R-SVV-7 endings", () => {
     expect(view).toMatchObject({ phase: "idle", ending });
     expect(messageText(view.messages.at(-1) ?? never())).toBe("Half");
     expect(after([{ kind: "going_on" }], view)).toMatchObject({ phase: "asking", ending: null, runId: null });
+  });
+
+  it("are tried again as the same turn, of the model that is chosen then", () => {
+    const asking = askBody(after([asked]), "small");
+    expect(withModel(asking, "large")).toEqual(askBody(after([asked]), "large"));
+    expect(withModel(asking, "")).toEqual(askBody(after([asked]), ""));
+    const tab = new Map<string, string>();
+    const keeping = {
+      getItem: (name: string) => tab.get(name) ?? null,
+      setItem: (name: string, value: string) => void tab.set(name, value),
+      removeItem: (name: string) => void tab.delete(name),
+    };
+    expect(keptPosted(keeping, "c1")).toBeNull();
+    keepPosted(keeping, "c1", asking);
+    expect(keptPosted(keeping, "c1")).toEqual(asking);
+    expect(keptPosted(keeping, "c2")).toBeNull();
+  });
+
+  it("know the question that they answer, if there is one", () => {
+    const view = after([...begun, event("error", {}), done]);
+    expect(questionOf(view)).toMatchObject({ chatId: "c1", messages: [{ id: "u1" }] });
+    expect(questionOf(after([{ kind: "going_on" }, accepted], view))).toBeNull();
+    expect(questionOf(after([asked]))).toMatchObject({ messages: [{ id: "u1" }] });
   });
 
   it("keep what was shown when the server refuses to go on", () => {

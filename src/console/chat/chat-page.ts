@@ -5,16 +5,26 @@ import { byId } from "../elements.ts";
 import { chatIn, type Views } from "../views.ts";
 import { createChatList } from "./chat-list.ts";
 import { pageTitle } from "./chat-words.ts";
-import { type ChatView, type Input, isLive, newChatView, openPageCalls, reduce, undecided } from "./chat-view.ts";
+import {
+  type ChatView,
+  decided,
+  type Input,
+  isLive,
+  newChatView,
+  openPageCalls,
+  questionOf,
+  reduce,
+  undecided,
+} from "./chat-view.ts";
 import { type ChatRow, chatRows, storedChat } from "./history.ts";
-import { callsOf } from "./messages.ts";
 import { createModelChoice } from "./model-choice.ts";
 import { deniedOutput, runPageTool } from "./page-tools.ts";
 import { canAsk, createRenderChat } from "./render-chat.ts";
 import { createSvedaApi } from "./sveda-api.ts";
 import { type Decision, resultOf, type ToolCall } from "./tool-calls.ts";
 import { followTurn, type Turn, type TurnNotice, type TurnStart } from "./turn.ts";
-import { askBody, decisionBody, resultsBody } from "./turn-body.ts";
+import { keepPosted, keptPosted } from "./posted.ts";
+import { askBody, decisionBody, resultsBody, type TurnBody, withModel } from "./turn-body.ts";
 
 /** At most one drawing per this many milliseconds, however many events arrive. */
 const drawMs = 30;
@@ -26,8 +36,8 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
   let view = newChatView(crypto.randomUUID());
   let rows: readonly ChatRow[] = [];
   let turn: Turn | null = null;
-  /** What is done again when somebody tries again. */
-  let latest: TurnStart | null = null;
+  /** What is posted again when somebody tries again. */
+  let latest: TurnBody | null = null;
   let opening = false;
   let words = "";
   let drawing = false;
@@ -54,7 +64,10 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
 
   const follow = (start: TurnStart): void => {
     turn?.close();
-    latest = start;
+    if (start.kind === "ask") {
+      latest = start.body;
+      keepPosted(sessionStorage, view.chatId, latest);
+    }
     const mine = followTurn(api.send, start, (notice) => {
       if (turn === mine) hear(notice);
     });
@@ -77,7 +90,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
       case "done":
         turn = null;
         readList().catch(reportError);
-        carryOut();
+        answerCalls();
         return;
       case "refused":
         turn = null;
@@ -101,38 +114,44 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
 
   const decide = (call: ToolCall, decision: Decision): void => {
     if (isLive(view)) return;
-    if (call.target === "frontend") return settle(call, decision);
-    apply({ kind: "decided", toolCallId: call.toolCallId, decision });
-    begin({ kind: "ask", body: decisionBody(view, call.toolCallId, decision, models.read()) });
-  };
-
-  /** A call of the page's own is carried out, or is not. */
-  const settle = (call: ToolCall, decision: Decision): void => {
-    const output =
-      decision === "deny" ? deniedOutput : runPageTool(call.toolName, call.input, { now: () => new Date(), setAccent });
-    apply({ kind: "settled", toolCallId: call.toolCallId, result: resultOf(output) });
+    if (call.target === "frontend") carryOut(call, decision);
+    else apply({ kind: "decided", toolCallId: call.toolCallId, decision });
     handIn();
   };
 
-  /** What the finished turn asks of this page, as far as nobody need agree. */
-  const carryOut = (): void => {
-    for (const call of openPageCalls(view)) if (!call.confirmation) settle(call, "approve");
+  /** A call of the page's own is carried out, or is not. */
+  const carryOut = (call: ToolCall, decision: Decision): void => {
+    const output =
+      decision === "deny" ? deniedOutput : runPageTool(call.toolName, call.input, { now: () => new Date(), setAccent });
+    apply({ kind: "settled", toolCallId: call.toolCallId, result: resultOf(output) });
   };
 
+  /** Does what the finished turn asks of this page, as far as nobody need agree. */
+  const answerCalls = (): void => {
+    if (view.ending !== null || openPageCalls(view).length === 0) return;
+    for (const call of openPageCalls(view)) if (!call.confirmation) carryOut(call, "approve");
+    handIn();
+  };
+
+  /** Once nothing is open any more, the turn goes on. */
   const handIn = (): void => {
-    const own = callsOf(view.messages.slice(-1)).filter(({ target }) => target === "frontend");
-    if (own.some(({ result }) => result === null) || undecided(view).length > 0) return;
-    begin({ kind: "ask", body: resultsBody(view, models.read()) });
+    if (openPageCalls(view).length + undecided(view).length > 0) return;
+    const made = decided(view).length > 0 ? decisionBody : resultsBody;
+    begin({ kind: "ask", body: made(view, models.read()) });
   };
 
   const goOn = (): void => ask("Continue");
 
   const again = (): void => {
     if (isLive(view)) return;
-    if (latest !== null) return begin(latest);
-    if (view.messages.at(-1)?.role === "user") return begin({ kind: "ask", body: askBody(view, models.read()) });
-    if (view.messages.length === 0 && chatIn(location.hash) !== null) openChat(view.chatId).catch(reportError);
-    else view = { ...view, ending: null };
+    const question = questionOf(view);
+    if (latest !== null) return begin({ kind: "ask", body: withModel(latest, models.read()) });
+    if (question !== null) return begin({ kind: "ask", body: askBody(question, models.read()) });
+    if (view.messages.length > 0) return goOn();
+    const { chatId } = view;
+    if (chatIn(location.hash) === null) {
+      apply({ kind: "opened", chat: { chatId, title: null, messages: [], activeRunId: undefined } });
+    } else openChat(chatId).catch(reportError);
     meet().catch(reportError);
   };
 
@@ -178,7 +197,9 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     if (!answer.ok) return apply({ kind: "refused", problem: answer.problem });
     const chat = storedChat(chatId, answer.value);
     apply({ kind: "opened", chat });
-    if (chat.activeRunId !== undefined) begin({ kind: "read", runId: chat.activeRunId });
+    if (chat.activeRunId === undefined) return;
+    latest = keptPosted(sessionStorage, chatId);
+    begin({ kind: "read", runId: chat.activeRunId });
   };
 
   const showRows = (): void => drawList(rows, view.chatId);

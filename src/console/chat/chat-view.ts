@@ -79,9 +79,20 @@ export const undecided = (view: ChatView): readonly ToolCall[] =>
     return target === "backend" && confirmation && result === null && decision === null;
   });
 
+/** Calls whose decision is made and has had no effect yet. */
+export const decided = (view: Pick<ChatView, "messages">): readonly ToolCall[] =>
+  callsOf(view.messages).filter(({ decision, result }) => decision !== null && result === null);
+
 /** Calls of the newest answer that this page is to carry out. */
 export const openPageCalls = (view: ChatView): readonly ToolCall[] =>
   callsOf(view.messages.slice(-1)).filter(({ target, result }) => target === "frontend" && result === null);
+
+/** The chat up to the user's message that the newest turn answers; null when it answers something else. */
+export const questionOf = (view: ChatView): Pick<ChatView, "chatId" | "messages"> | null => {
+  const at = view.messages.findIndex(({ id }) => id === view.answerId);
+  const messages = at < 0 ? view.messages : view.messages.slice(0, at);
+  return messages.at(-1)?.role === "user" ? { chatId: view.chatId, messages } : null;
+};
 
 /** The view after one input. */
 export const reduce = (view: ChatView, input: Input): ChatView => {
@@ -144,14 +155,10 @@ const end = (view: ChatView, ending: Ending | null): ChatView => ({
   tasks: [],
   ending,
   retryInMs: null,
-  messages: callsOf(view.messages).some(({ decision, result }) => decision !== null && result === null)
-    ? view.messages.map((message) => ({
-        ...message,
-        parts: message.parts.map((part) =>
-          part.kind === "call" ? { ...part, call: { ...part.call, decision: null } } : part,
-        ),
-      }))
-    : view.messages,
+  messages: decided(view).reduce(
+    (messages, { toolCallId }) => changeCall(messages, toolCallId, (call) => ({ ...call, decision: null })),
+    view.messages,
+  ),
 });
 
 const changeBy = (view: ChatView, type: string, event: Fields): Partial<ChatView> => {

@@ -34,6 +34,8 @@ export const stateWords = (state: CallState): string => {
   switch (state) {
     case "waiting":
       return "waiting for you";
+    case "decided":
+      return "decided";
     case "running":
       return "running";
     case "left open":

@@ -78,6 +78,7 @@ const byStatus: Readonly<Record<number, Explanation>> = {
     advice: "Decide about the open tool calls above. If none is there, open the chat again from the list.",
     retry: false,
   },
+  410: { heading: "The answer can no longer be read", advice: "Open the chat again from the list.", retry: false },
   413: { heading: "Too long", advice: "Send less text, or begin a new chat.", retry: false },
   422: { heading: "The server refused the request", advice: "Choose another model, or begin a new chat.", retry: true },
   429: { heading: "Too much at once", advice: "", retry: true },

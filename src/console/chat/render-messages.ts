@@ -67,7 +67,7 @@ const trimmed = (part: Part, over: boolean): Part => {
 /** Parts with another key are drawn anew. */
 const keyOf = (part: Part, live: boolean, busy: boolean): string => {
   if (part.kind !== "call") return part.kind;
-  const state = callState(part.call, live);
+  const state = callState(part.call, live || (busy && part.call.decision !== null));
   return `call ${part.call.toolCallId} ${state} ${state === "waiting" && busy}`;
 };
 
@@ -90,7 +90,7 @@ const partElement = (part: Part, live: boolean, busy: boolean, verdicts: Verdict
       return fold;
     }
     case "call":
-      return callCard(part.call, callState(part.call, live), busy, verdicts);
+      return callCard(part.call, callState(part.call, live || (busy && part.call.decision !== null)), busy, verdicts);
   }
 };
 

@@ -31,14 +31,16 @@ export type CallState =
   | "running"
   /** For a person's yes or no. */
   | "waiting"
+  /** For the other decisions of the same answer. */
+  | "decided"
   /** Nobody carries it out any more. */
   | "left open"
   | CallResult["kind"];
 
-/** `live`: the turn of the call has not ended, so the server may still be at it. */
+/** `live`: a turn runs that may carry the call out. */
 export const callState = (call: ToolCall, live: boolean): CallState => {
   if (call.result !== null) return call.result.kind;
-  if (call.decision !== null) return "running";
+  if (call.decision !== null) return live ? "running" : "decided";
   if (call.target === "frontend") return live && !call.confirmation ? "running" : "waiting";
   if (call.confirmation) return "waiting";
   return live ? "running" : "left open";

@@ -1,8 +1,8 @@
 // What is posted for a turn, and the name under which a repeat of it is the same turn. Pure.
 import type { Fields } from "../fields.ts";
+import { decided } from "./chat-view.ts";
 import { callsOf, type ChatMessage, messageText } from "./messages.ts";
 import { pageTools } from "./page-tools.ts";
-import type { Decision } from "./tool-calls.ts";
 
 export type TurnBody = {
   readonly body: Fields;
@@ -25,16 +25,20 @@ export const resultsBody = ({ chatId, messages }: Chat, model: string): TurnBody
   identity: `results ${messages.at(-1)?.id ?? chatId}`,
 });
 
-/** Results of the page's own calls go along: the turn that makes the last decision goes on from all of them. */
-export const decisionBody = (
-  { chatId, messages }: Chat,
-  toolCallId: string,
-  decision: Decision,
-  model: string,
-): TurnBody => ({
-  body: { ...common(chatId, resultMessages(messages), "", model), toolDecisions: [{ toolCallId, decision }] },
-  identity: `${decision} ${toolCallId}`,
-});
+/** Decisions are posted together. Results of the page's own calls go along: the turn goes on from all of them. */
+export const decisionBody = (chat: Chat, model: string): TurnBody => {
+  const toolDecisions = decided(chat).map(({ toolCallId, decision }) => ({ toolCallId, decision }));
+  return {
+    body: { ...common(chat.chatId, resultMessages(chat.messages), "", model), toolDecisions },
+    identity: `decisions ${chat.messages.at(-1)?.id ?? chat.chatId}`,
+  };
+};
+
+/** The same turn, asked of another model. */
+export const withModel = ({ body, identity }: TurnBody, model: string): TurnBody => {
+  const { model: _before, ...others } = body;
+  return { body: { ...others, ...(model !== "" && { model }) }, identity };
+};
 
 const common = (chatId: string, messages: readonly Fields[], prompt: string, model: string): Fields => ({
   chatId,
