@@ -760,12 +760,14 @@ describe("carried calls", () => {
     expect(run.outcome).toMatchObject({ finalText: "Done." });
   });
 
-  test("R-STEP-13 R-STEP-11 R-STEP-12 a restart and a cancel meanwhile", () => {
+  test("R-STEP-13 R-STEP-11 R-STEP-12 progress, a restart and a cancel meanwhile", () => {
     const charterOf = of({ carried: [carried("c1", "approve")] });
     const restarted = drive(charterOf, [begin, crash, answers]);
     expect(called(restarted)).toEqual(["c1"]);
     expect(results(restarted)).toMatchObject([{ isError: true, decision: "approve" }]);
     expect(restarted.outcome).toMatchObject({ finalText: "Done." });
+    const told = drive(charterOf, [begin, { type: "tool_progress", label: "On it" }]);
+    expect(told.events.at(-1)?.payload).toMatchObject({ carried: true });
     const cancelled = drive(charterOf, [begin, cancel()]);
     expect(results(cancelled)).toMatchObject([{ isError: true, decision: "approve" }]);
   });
