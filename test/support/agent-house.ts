@@ -21,10 +21,14 @@ export interface AgentHouse {
 
 /**
  * Tools: `clock` and `stock` run at once, `slow` has 400 ms, `wipe` and `pay` need an approval. Each answers only what its path
- * is scripted to.
+ * is scripted to. `more`: what is added to the configuration, given the origin of the scripted provider.
  */
-export async function openAgentHouse(limits: Record<string, number> = {}): Promise<AgentHouse> {
+export async function openAgentHouse(
+  limits: Record<string, number> = {},
+  more: (origin: string) => { config?: Record<string, unknown>; vars?: Record<string, string> } = () => ({}),
+): Promise<AgentHouse> {
   const provider = await startFaultProvider();
+  const { config: added = {}, vars = {} } = more(provider.origin);
   const tool = (name: string, fields: Record<string, unknown> = {}) => ({
     name,
     description: `The tool ${name}.`,
@@ -41,8 +45,9 @@ export async function openAgentHouse(limits: Record<string, number> = {}): Promi
       tool("wipe", { confirmation: "required", mode: "delete" }),
       tool("pay", { confirmation: "required", mode: "write" }),
     ],
+    ...added,
   };
-  const server = await startHoldfast({ config });
+  const server = await startHoldfast({ config, vars });
   return {
     provider,
     server,

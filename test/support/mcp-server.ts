@@ -53,7 +53,10 @@ const pages: readonly ListToolsResult["tools"][] = [
     },
     { name: "files.write", inputSchema: object, _meta: { domain: "files", mode: "write" } },
   ],
-  [{ name: "fail", inputSchema: object }],
+  [
+    { name: "fail", inputSchema: object },
+    { name: "hang", inputSchema: object },
+  ],
 ];
 
 const ways: Record<string, () => StreamableHTTPServerTransportOptions> = {

@@ -67,7 +67,7 @@ describe("listing", () => {
   test.each(ways)("R-TOOL-15 a server's list is read to its end (%s)", async (path) => {
     const listing = await list([mcpServer(real(path))]);
     expect(listing.failed).toEqual([]);
-    expect(namesOf(listing)).toEqual(["echo", "structured", "count", "files_remove", "files_write", "fail"]);
+    expect(namesOf(listing)).toEqual(["echo", "structured", "count", "files_remove", "files_write", "fail", "hang"]);
     expect(listing.tools[3]).toEqual({
       name: "files_remove",
       description: "Removes a file.",
@@ -87,7 +87,7 @@ describe("listing", () => {
       idempotent: true,
     });
     expect(listing.instructions).toEqual([
-      "Remove files with care.\n\nThis is about the tools echo, structured, count, files_remove, files_write, fail.",
+      "Remove files with care.\n\nThis is about the tools echo, structured, count, files_remove, files_write, fail, hang.",
     ]);
     const asked = (await mcpSeen(path)).filter(({ method }) => method === "tools/list").slice(-3);
     expect(asked.map(({ params }) => params)).toEqual([
@@ -166,7 +166,7 @@ describe("listing", () => {
     expect(Date.now() - begun).toBeLessThan(8000);
     expect(listing.failed).toEqual([...bad, "absent", "no-secret"]);
     expect(listing.tools.every(({ source }) => source.type === "mcp" && source.serverId === "good")).toBe(true);
-    expect(listing.tools).toHaveLength(6);
+    expect(listing.tools).toHaveLength(7);
   });
 
   test("R-TOOL-18 nothing is asked for no servers", async () => {
@@ -358,7 +358,7 @@ describe("calls", () => {
       await mine.close();
       return { names: namesOf(listing).length, counted };
     });
-    expect(results).toEqual({ names: 6, counted: { output: 1 } });
+    expect(results).toEqual({ names: 7, counted: { output: 1 } });
   });
 });
 
