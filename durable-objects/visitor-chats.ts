@@ -77,8 +77,10 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         const earlier = store.turn(move.retries ?? move.runId ?? "");
         const last = store.lastTurn(chat.id);
         const again = earlier !== undefined && earlier.runId === last?.runId ? earlier : undefined;
-        const from = move.settles ? again?.answerAt : again?.promptAt;
-        const { entries, promptAt } = opening(request, items.entries(chat.id), { settles: move.settles, from });
+        const { entries, promptAt } = opening(request, items.entries(chat.id), {
+          settles: move.settles,
+          from: again?.promptAt,
+        });
         const trimmed = writeEntries(items, chat, entries);
         if (!move.settles) writeIncoming(chat, request, runId, again !== undefined);
         if (isPlaceholder(chat.title)) {
@@ -90,8 +92,7 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         if (move.retries !== undefined) store.passDecisions(move.retries, runId);
         for (const decision of move.fresh) store.takeDecision(chat.id, { ...decision, runId });
         const { identity, liveOnly } = request;
-        const place = { promptAt: promptAt - trimmed, answerAt: entries.length - trimmed };
-        store.addTurn({ runId, chat: chat.id, identity, liveOnly, state: "begun", at, ...place });
+        store.addTurn({ runId, chat: chat.id, identity, liveOnly, state: "begun", at, promptAt: promptAt - trimmed });
       });
     },
 
@@ -135,7 +136,9 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
           const { entries, answerAt } = withAnswer(stored, latest ? whole : { ...whole, steps: [] });
           const trimmed = writeEntries(items, chat, entries);
           writeMessages(chat, withTurn(items.messages(chat.id), whole));
-          store.saveTurn({ ...turn, state: end.outcome, answerAt: answerAt - trimmed });
+          // What a turn without a prompt has settled stays settled when it is tried again.
+          const promptAt = turn.promptAt < stored.length ? turn.promptAt : answerAt;
+          store.saveTurn({ ...turn, promptAt: promptAt - trimmed, state: end.outcome });
           const title = end.titles.at(-1) ?? "";
           if (chat.titleRun === end.runId && title !== "") chat.title = title;
           chat.tokens += tokensOf(end);

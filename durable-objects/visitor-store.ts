@@ -29,7 +29,6 @@ export interface TurnRow extends KnownTurn {
   identity: string;
   at: number;
   promptAt: number;
-  answerAt: number;
 }
 
 export interface TakenDecision {
@@ -132,11 +131,11 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
       read("SELECT turn.* FROM chat JOIN turn ON turn.run_id = chat.active_run WHERE active_run IS NOT NULL").map(
         turnOf,
       ),
-    addTurn({ runId, chat: id, identity, liveOnly, state, at, promptAt, answerAt }) {
+    addTurn({ runId, chat: id, identity, liveOnly, state, at, promptAt }) {
       write("DELETE FROM turn WHERE run_id = ?", runId);
       write(
-        `INSERT INTO turn (run_id, chat, identity, live_only, state, at, prompt_at, answer_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO turn (run_id, chat, identity, live_only, state, at, prompt_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
         runId,
         id,
         identity,
@@ -144,11 +143,10 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
         state,
         at,
         promptAt,
-        answerAt,
       );
     },
-    saveTurn({ id, state, at, answerAt }) {
-      write("UPDATE turn SET state = ?, at = ?, answer_at = ? WHERE id = ?", state, at, answerAt, id);
+    saveTurn({ id, state, at, promptAt }) {
+      write("UPDATE turn SET state = ?, at = ?, prompt_at = ? WHERE id = ?", state, at, promptAt, id);
     },
     sweepTurns(before) {
       if (!ready) return false;
@@ -204,7 +202,7 @@ function createTables(sql: SqlStorage): void {
     "CREATE INDEX chat_active ON chat (active_run) WHERE active_run IS NOT NULL",
     `CREATE TABLE turn (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, chat INTEGER NOT NULL,
      identity TEXT NOT NULL, live_only INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL,
-     prompt_at INTEGER NOT NULL, answer_at INTEGER NOT NULL)`,
+     prompt_at INTEGER NOT NULL)`,
     "CREATE INDEX turn_identity ON turn (chat, identity)",
     `CREATE TABLE decision (chat INTEGER NOT NULL, call_id TEXT NOT NULL, decision TEXT NOT NULL, run_id TEXT NOT NULL,
      PRIMARY KEY (chat, call_id)) WITHOUT ROWID`,
@@ -247,5 +245,4 @@ const turnOf = (row: Row): TurnRow => ({
   state: stateOf(row["state"]),
   at: Number(row["at"]),
   promptAt: Number(row["prompt_at"]),
-  answerAt: Number(row["answer_at"]),
 });

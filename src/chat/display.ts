@@ -69,9 +69,11 @@ function showsSomething(message: DisplayMessage): boolean {
 /** Results of earlier calls go to the message that holds the call, the rest is the turn's own message, if there is anything to show. */
 export function withTurn(stored: readonly DisplayMessage[], end: TurnEnd): DisplayMessage[] {
   const messages = [...stored];
+  const own = messageIdOf(end.runId);
   const homeless: CallRecord[] = [];
   for (const call of end.carried) {
-    const at = messages.findLastIndex(({ parts }) => parts.some(isPart("tool-call", call.toolCallId)));
+    const holds = isPart("tool-call", call.toolCallId);
+    const at = messages.findLastIndex(({ id, parts }) => id !== own && parts.some(holds));
     const holder = messages[at];
     if (holder === undefined) homeless.push(call);
     else if (call.result !== undefined && !holder.parts.some(isPart("tool-result", call.toolCallId))) {

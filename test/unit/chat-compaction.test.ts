@@ -1,0 +1,56 @@
+// Long conversations: when a summary is asked for, where the cut is, and what a model reads with it.
+import { expect, test } from "vitest";
+import type { HistoryEntry } from "../../schemas/chat.ts";
+import { summaryWanted, surplus } from "../../src/chat/compaction.ts";
+import { modelMessages } from "../../src/chat/model-messages.ts";
+import { assistant, call, system, tool, user } from "./chats/entries.ts";
+
+const long = (count: number): HistoryEntry[] =>
+  Array.from({ length: count }, (_, index) => (index % 2 === 0 ? user(`u${index}`) : assistant(`a${index}`)));
+
+test("R-SVC-16 a summary is asked for from 40 entries on, of all but the last 20, and then of what came since", () => {
+  expect(summaryWanted(long(39), undefined)).toBeUndefined();
+  const wanted = summaryWanted(long(40), undefined);
+  expect(wanted?.through).toBe(20);
+  expect(wanted?.text.split("\n")).toEqual(long(20).map(({ role, content }) => `${role}: ${content}`));
+  const summary = { text: "Weather.", through: 20 };
+  expect(summaryWanted(long(59), summary)).toBeUndefined();
+  expect(summaryWanted(long(60), summary)).toMatchObject({ through: 40 });
+  expect(summaryWanted(long(60), summary)?.text.split("\n").slice(0, 2)).toEqual([
+    "Summary so far: Weather.",
+    "user: u20",
+  ]);
+});
+
+test("R-SVC-16 no result stands without its call", () => {
+  const entries = [...long(18), assistant("", call("a"), call("b")), tool("a", "1"), tool("b", "2"), ...long(19)];
+  expect(summaryWanted(entries, undefined)?.through).toBe(18);
+  const oneTurn = [assistant("", call("a")), ...Array.from({ length: 45 }, () => tool("a", "1"))];
+  expect(summaryWanted(oneTurn, undefined)).toBeUndefined();
+});
+
+test("R-SVC-16 what a model is to sum up is bounded, and what does not fit stays as it is", () => {
+  const entries = long(100).map((entry) => ({ ...entry, content: entry.content.padEnd(10_000, "x") }));
+  const wanted = summaryWanted(entries, undefined);
+  expect(wanted?.text.length).toBeLessThanOrEqual(121_000);
+  expect(wanted?.through).toBe(wanted?.text.split("\n").length);
+  expect(wanted?.through).toBeLessThan(80);
+});
+
+test("R-SVC-16 with a summary a model reads the rules, the summary, and every entry after it", () => {
+  const entries = [system("Be kind."), user("One"), assistant("Two"), system("Now shout."), user("Three")];
+  expect(modelMessages(entries, { text: "Counting.", through: 3 }, new Set())).toEqual([
+    { role: "system", content: "Be kind." },
+    { role: "system", content: "Summary of the conversation before the messages below:\nCounting." },
+    { role: "system", content: "Now shout." },
+    { role: "user", content: "Three" },
+  ]);
+});
+
+test("R-SVC-17 the oldest go when a chat outgrows its bounds, the newest never", () => {
+  expect(surplus([3_000_000, 3_000_000, 2_000_000])).toBe(0);
+  expect(surplus([3_000_000, 3_000_000, 3_000_000])).toBe(1);
+  expect(surplus([1, 9_000_000])).toBe(1);
+  expect(surplus([9_000_000])).toBe(0);
+  expect(surplus([])).toBe(0);
+});
