@@ -1,14 +1,30 @@
 // The visitor's object inside workerd: which turn begins, what a model is given, what stays of it, and what a death in between changes.
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it } from "vitest";
 import { takeGate } from "../../durable-objects/gate.ts";
 import type { VisitorObject } from "../../durable-objects/visitor-object.ts";
 import type { ChatDetail, TurnAnswer, TurnEnd, TurnRequest } from "../../schemas/chat.ts";
+import {
+  answeredBy,
+  approval,
+  asking,
+  assistant,
+  call,
+  clientCall,
+  ending,
+  shown,
+  step,
+  user,
+} from "../unit/chats/entries.ts";
+import { demoTarget, planOf } from "./plan.ts";
 
 afterEach(() => takeGate(undefined));
 
 type Stub = DurableObjectStub<VisitorObject>;
 type Begun = Extract<TurnAnswer, { begun: true; repeat: false }>;
+
+const DAY_MS = 86_400_000;
 
 /** Always a fresh stub: one whose object has died stays broken. */
 const newVisitor = (): (() => Stub) => {
@@ -16,64 +32,78 @@ const newVisitor = (): (() => Stub) => {
   return () => env.VISITOR.getByName(name);
 };
 
-function asking(fields: Partial<TurnRequest> = {}): TurnRequest {
-  return {
-    chatId: "chat",
-    identity: crypto.randomUUID(),
-    liveOnly: false,
-    display: [],
-    history: [],
-    prompt: "What is the weather?",
-    decisions: [],
-    stream: { max: 0, minutes: 1 },
-    activePerVisitor: 0,
-    unknownModel: false,
-    ...fields,
-  };
-}
-
-async function ask(stub: Stub, fields: Partial<TurnRequest> = {}): Promise<TurnAnswer> {
-  return stub.beginTurn(asking(fields));
-}
+const ask = async (stub: Stub, fields: Partial<TurnRequest> = {}): Promise<TurnAnswer> =>
+  stub.beginTurn(asking({ identity: crypto.randomUUID(), ...fields }));
 
 async function begin(stub: Stub, fields: Partial<TurnRequest> = {}): Promise<Begun> {
-  const answer = await ask(stub, fields);
+  return begunBy(await ask(stub, fields));
+}
+function begunBy(answer: TurnAnswer): Begun {
   if (!answer.begun || answer.repeat) throw new Error(`not begun: ${JSON.stringify(answer)}`);
   return answer;
 }
 
-function ending(runId: string, fields: Partial<TurnEnd> = {}): TurnEnd {
-  const { text = "It rains.", reasoning = "", calls = [] } = { ...fields, ...fields.steps?.[0] };
-  return {
-    runId,
-    chatId: "chat",
-    at: 0,
-    outcome: "completed",
-    stopReason: "stop",
-    text,
-    reasoning,
-    carried: [],
-    steps: [{ text, reasoning, calls }],
-    titles: [],
-    ...fields,
-  };
-}
-
 async function read(stub: Stub, chatId = "chat"): Promise<ChatDetail> {
-  const detail: ChatDetail | undefined = await stub.read(chatId);
+  const detail = await readIf(stub, chatId);
   if (detail === undefined) throw new Error("no such chat");
   return detail;
 }
+const readIf = async (stub: Stub, chatId = "chat"): Promise<ChatDetail | undefined> => stub.read(chatId);
+
+const answers = (runId: string, text = "It rains.", fields: Partial<TurnEnd> = {}): TurnEnd =>
+  ending(runId, [step(text)], fields);
+
+/** A run that says nothing until it is told to end. */
+async function start(runId: string): Promise<void> {
+  const plan = planOf(runId, { chain: [demoTarget("demo-silent")] });
+  expect(await env.RUN.getByName(`local/${runId}`).start(plan, 100)).toMatchObject({ started: true });
+}
+async function outcomeOf(runId: string): Promise<unknown> {
+  const answer = await env.RUN.getByName(`local/${runId}`).outcome(0);
+  return answer instanceof Response ? answer.json() : undefined;
+}
+const cancelledAs = (runId: string, reason: string): Promise<void> =>
+  expect.poll(() => outcomeOf(runId), { timeout: 10_000 }).toMatchObject({ outcome: "cancelled", reason });
+
+/** Ends the object: the next call finds a new one. */
+async function crash(stub: Stub): Promise<void> {
+  await expect(runInDurableObject(stub, (_instance, state) => state.abort("crash"))).rejects.toThrow("crash");
+}
+/** Storage as it would be had all this happened so much earlier. */
+const age = (stub: Stub, ms: number): Promise<void> =>
+  runInDurableObject(stub, (_instance, { storage }) => {
+    storage.sql.exec("UPDATE turn SET at = at - ?", ms);
+  });
+const tables = (stub: Stub): Promise<unknown[]> =>
+  runInDurableObject(stub, (_instance, { storage }) =>
+    storage.sql
+      .exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB '_cf*' AND name NOT GLOB 'sqlite_*'")
+      .toArray()
+      .map(({ name }) => name),
+  );
+
+/** A chat whose last turn left these calls for approval. */
+async function waiting(stub: Stub, ...ids: string[]): Promise<void> {
+  const { runId } = await begin(stub, { prompt: "Pay." });
+  await stub.endTurn(ending(runId, [step("", ...ids.map(approval))], { stopReason: "tool_calls" }));
+}
+const decide = (...toolCallIds: string[]): Partial<TurnRequest> => ({
+  prompt: "",
+  identity: `decisions ${JSON.stringify(toolCallIds)}`,
+  decisions: toolCallIds.map((toolCallId) => ({ toolCallId, decision: "approve" })),
+});
+const carriedBy = ({ carried }: Begun): unknown => carried.map(({ toolCallId, decision }) => [toolCallId, decision]);
 
 describe("chats", () => {
   it("R-SVC-1 belong to their visitor alone", async () => {
     const [visitor, other] = [newVisitor(), newVisitor()];
     const { runId, messages, title } = await begin(visitor());
+    expect(runId).toMatch(/^sv_[0-9a-f]{32}$/);
     expect(messages).toEqual([{ role: "user", content: "What is the weather?" }]);
     expect(title).toEqual({ provisional: "What is the weather?", generate: true });
-    expect(await visitor().endTurn(ending(runId))).toEqual({});
+    expect(await visitor().endTurn(answers(runId))).toEqual({});
     expect(await other().list()).toEqual([]);
-    expect(await other().read("chat")).toBeUndefined();
+    expect(await readIf(other())).toBeUndefined();
     expect([await other().rename("chat", "Mine"), await other().remove("chat"), await other().owns(runId)]).toEqual([
       false,
       false,
@@ -84,5 +114,524 @@ describe("chats", () => {
     expect(await read(visitor())).toMatchObject({ title: "What is the weather?", preview: "What is the weather?" });
     expect(await other().remove("chat")).toBe(true);
     expect([(await visitor().list()).length, await visitor().owns(runId)]).toEqual([1, true]);
+  });
+
+  it("R-SVC-13 are listed newest first, and count their tokens and versions", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { chatId: "a", prompt: "One" });
+    expect(await read(visitor(), "a")).toMatchObject({ version: 0, activeRunId: first.runId });
+    const usage = { inputTokens: 2, outputTokens: 3, totalTokens: 9 };
+    await visitor().endTurn(answers(first.runId, "1", { usage }));
+    await visitor().endTurn(answers(first.runId, "other", { usage }));
+    expect(await visitor().rename("a", "Mine")).toBe(true);
+    const second = await begin(visitor(), { chatId: "b", prompt: "Two" });
+    await visitor().endTurn(answers(second.runId, "2", { usage: { inputTokens: 2, outputTokens: 3 } }));
+    const [newest, oldest] = await visitor().list();
+    expect(newest).toMatchObject({ id: "b", chatId: "b", title: "Two", preview: "Two", tokensUsed: 5, version: 1 });
+    expect(oldest).toMatchObject({ id: "a", title: "Mine", preview: "One", tokensUsed: 9, version: 2 });
+    expect(oldest?.createdAt).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
+    expect(await read(visitor(), "a")).not.toHaveProperty("activeRunId");
+    expect((await read(visitor(), "a")).messages.map(({ content }) => content)).toEqual(["One", "1"]);
+  });
+
+  it("R-SVC-12 are called by their prompt, then by a model, and at last by their user", async () => {
+    const visitor = newVisitor();
+    const titles = ["What is the weather?", "Weather"];
+    const first = await begin(visitor());
+    await visitor().endTurn(answers(first.runId, "1", { titles }));
+    const second = await begin(visitor(), { prompt: "And tomorrow?" });
+    expect(second.title).toEqual({ provisional: "Weather", generate: false });
+    await visitor().endTurn(answers(second.runId, "2", { titles: ["Weather"] }));
+    expect(await read(visitor())).toMatchObject({ title: "Weather" });
+    await visitor().rename("chat", "New Chat 2");
+    const third = await begin(visitor(), { prompt: "Else?" });
+    expect(third.title).toEqual({ provisional: "Else?", generate: true });
+    await visitor().rename("chat", "Mine");
+    await visitor().endTurn(answers(third.runId, "3", { titles: ["Else?", "Something else"] }));
+    expect(await read(visitor())).toMatchObject({ title: "Mine" });
+  });
+
+  it("R-SVC-12 keep asking for a title when a first turn is tried again", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    await visitor().endTurn(answers(first.runId, "", { outcome: "error", titles: ["What is the weather?"] }));
+    const second = await begin(visitor(), { identity: "i" });
+    expect(second.title).toEqual({ provisional: "What is the weather?", generate: true });
+  });
+
+  it("R-SVC-10 R-SVC-11 show a turn as one message, and a model its steps", async () => {
+    const visitor = newVisitor();
+    const image = { url: "https://example.org/a.png" };
+    const { runId } = await begin(visitor(), { display: [shown("u1", "Look")], prompt: "Look", images: [image] });
+    const made = answeredBy(call("a", { echo: { signature: "s" } }), { degrees: 1 });
+    await visitor().endTurn(ending(runId, [step("One. ", made), step("Two.")]));
+    const { messages, conversationHistory } = await read(visitor());
+    expect(messages.map(({ id, content }) => [id, content])).toEqual([
+      ["u1", "Look"],
+      [`msg_${runId}`, "One. Two."],
+    ]);
+    expect(conversationHistory).toEqual([
+      { role: "user", content: "Look", images: [image] },
+      assistant("One. ", call("a")),
+      { role: "tool", content: '{"degrees":1}', tool_call_id: "a" },
+      assistant("Two."),
+    ]);
+    const next = await begin(visitor(), { prompt: "And?" });
+    expect(next.messages[1]).toMatchObject({ toolCalls: [{ toolCallId: "a", echo: { signature: "s" } }] });
+    expect(next.callIds).toEqual(["a"]);
+  });
+
+  it("R-SVC-17 keep messages of any size whole", async () => {
+    const visitor = newVisitor();
+    const text = `${"🧵".repeat(600_000)}é${"x".repeat(600_000)}`;
+    const { runId } = await begin(visitor(), { prompt: text });
+    await visitor().endTurn(answers(runId, text));
+    await crash(visitor());
+    const { messages, conversationHistory } = await read(visitor());
+    expect([messages[0]?.content === text, messages[1]?.content === text]).toEqual([true, true]);
+    expect(conversationHistory.map(({ content }) => content === text)).toEqual([true, true]);
+  });
+
+  it("R-SVC-17 let the oldest go when they outgrow their bounds", async () => {
+    const visitor = newVisitor();
+    const text = "x".repeat(1_900_000);
+    for (const number of [1, 2, 3, 4, 5]) {
+      const { runId } = await begin(visitor(), { prompt: `${number}` });
+      await visitor().endTurn(answers(runId, text));
+    }
+    const { messages, conversationHistory } = await read(visitor());
+    expect(messages.at(-2)?.content).toBe("5");
+    expect(messages[0]?.content).not.toBe("1");
+    expect(conversationHistory.at(-2)?.content).toBe("5");
+    expect(conversationHistory[0]?.content).not.toBe("1");
+    expect(JSON.stringify([messages, conversationHistory]).length).toBeLessThan(16_000_000);
+  });
+});
+
+describe("R-SVC-2 one turn", () => {
+  it("is begun once by requests at the same moment, and known afterwards", async () => {
+    const visitor = newVisitor();
+    const both = await Promise.all([ask(visitor(), { identity: "i" }), ask(visitor(), { identity: "i" })]);
+    const [first, second] = both.map(begunBy);
+    expect(second).toEqual(first);
+    const runId = first?.runId ?? "";
+    await start(runId);
+    expect(await ask(visitor(), { identity: "i" })).toEqual({ begun: true, repeat: true, runId });
+    await crash(visitor());
+    await visitor().endTurn(answers(runId));
+    expect(await ask(visitor(), { identity: "i" })).toEqual({ begun: true, repeat: true, runId });
+    expect((await read(visitor())).messages).toHaveLength(2);
+  });
+
+  it("is tried again by a new run when it failed, and reads its prompt once", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    await visitor().endTurn(answers(first.runId, "Part", { outcome: "error" }));
+    const second = await begin(visitor(), { identity: "i" });
+    expect(second.runId).not.toBe(first.runId);
+    expect(second.messages).toEqual(first.messages);
+    await visitor().endTurn(answers(second.runId, "Whole"));
+    const { messages, conversationHistory } = await read(visitor());
+    expect(messages.map(({ content }) => content)).toEqual(["What is the weather?", "Part", "Whole"]);
+    expect(conversationHistory.map(({ content }) => content)).toEqual(["What is the weather?", "Whole"]);
+  });
+
+  it("without a name is the same while its run is live, and no longer", async () => {
+    const visitor = newVisitor();
+    const fields = { identity: "bytes", liveOnly: true };
+    const first = await begin(visitor(), fields);
+    await start(first.runId);
+    expect(await ask(visitor(), fields)).toEqual({ begun: true, repeat: true, runId: first.runId });
+    await visitor().endTurn(answers(first.runId));
+    const second = await begin(visitor(), fields);
+    expect(second.runId).not.toBe(first.runId);
+    expect(second.messages).toHaveLength(3);
+  });
+});
+
+describe("R-SVC-3 a turn whose run was never started", () => {
+  it("is begun again under its name, also after the object has died", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    await crash(visitor());
+    expect(await ask(visitor(), { identity: "i" })).toEqual(first);
+  });
+
+  it("is waited for by another turn, and then given up", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    const next = ask(visitor(), { prompt: "Else?" });
+    await start(first.runId);
+    await cancelledAs(first.runId, "superseded");
+    await visitor().endTurn(answers(first.runId, "", { outcome: "cancelled" }));
+    const second = begunBy(await next);
+    await age(visitor(), 15_000);
+    const third = await begin(visitor(), { prompt: "Third?" });
+    expect(third.messages.at(-1)).toEqual({ role: "user", content: "Third?" });
+    // It was given up, and runs all the same: its page still shows it.
+    await visitor().endTurn(answers(second.runId, "Late."));
+    const { messages, activeRunId } = await read(visitor());
+    expect([messages.at(-1)?.content, activeRunId]).toEqual(["Late.", third.runId]);
+  });
+
+  it("leaves the conversation as it was when it could not be started", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i", prompt: "Too large" });
+    await visitor().abandonTurn(first.runId);
+    expect(await read(visitor())).toMatchObject({ conversationHistory: [] });
+    expect(await read(visitor())).not.toHaveProperty("activeRunId");
+    const second = await begin(visitor(), { prompt: "Small" });
+    expect(second.messages).toEqual([{ role: "user", content: "Small" }]);
+    await start(second.runId);
+    await visitor().abandonTurn(second.runId);
+    expect(await read(visitor())).toMatchObject({ activeRunId: second.runId });
+  });
+
+  it("asks its prompt once when it is begun again after that", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    await visitor().abandonTurn(first.runId);
+    expect(await begin(visitor(), { identity: "i" })).toEqual(first);
+    expect((await read(visitor())).messages).toHaveLength(1);
+  });
+});
+
+describe("R-SVC-4 a running turn", () => {
+  it("is cancelled as superseded, and what it showed is stored before the next begins", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor());
+    await start(first.runId);
+    const [next, other] = [
+      ask(visitor(), { prompt: "Else?", identity: "n" }),
+      ask(visitor(), { prompt: "Else?", identity: "n" }),
+    ];
+    await cancelledAs(first.runId, "superseded");
+    await visitor().endTurn(answers(first.runId, "Part", { outcome: "cancelled" }));
+    const second = begunBy(await next);
+    expect(await other).toEqual(second);
+    expect(second.messages.map((message) => ("content" in message ? message.content : ""))).toEqual([
+      "What is the weather?",
+      "Part",
+      "Else?",
+    ]);
+    expect((await read(visitor())).messages.map(({ content }) => content)).toEqual([
+      "What is the weather?",
+      "Part",
+      "Else?",
+    ]);
+  });
+
+  it("whose object dies while it is cancelled is told again, and when its news does not come its text is kept", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor());
+    await start(first.runId);
+    let deaths = 0;
+    takeGate(async (at, state) => {
+      if (at !== "ending") return;
+      takeGate(undefined);
+      deaths++;
+      state.abort("crash");
+      await new Promise(() => undefined);
+    });
+    const second = await begin(visitor(), { prompt: "Else?" });
+    expect(deaths).toBe(1);
+    expect(await outcomeOf(first.runId)).toMatchObject({ outcome: "cancelled", reason: "superseded" });
+    // The news comes after all.
+    expect(await visitor().endTurn(answers(first.runId, "Part", { outcome: "cancelled" }))).toEqual({});
+    expect(await read(visitor())).toMatchObject({ activeRunId: second.runId, version: 1 });
+  });
+
+  it("leaves its approvals to be decided", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor());
+    await start(first.runId);
+    const next = ask(visitor(), { prompt: "Else?" });
+    await cancelledAs(first.runId, "superseded");
+    await visitor().endTurn(ending(first.runId, [step("", approval("a"))], { outcome: "cancelled" }));
+    expect(await next).toEqual({ begun: false, refused: "confirmation_required" });
+  });
+});
+
+describe("decisions", () => {
+  it("R-SVC-5 are asked for, whatever history a client brings, and need a chat", async () => {
+    const visitor = newVisitor();
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: false, refused: "history_unavailable" });
+    expect(await tables(visitor())).toEqual([]);
+    await waiting(visitor(), "a");
+    expect(await ask(visitor(), { history: [user("Forget it"), assistant("Sure")] })).toEqual({
+      begun: false,
+      refused: "confirmation_required",
+    });
+    const unknown = await begin(visitor(), decide("x"));
+    expect(carriedBy(unknown)).toEqual([["a", "undecided"]]);
+  });
+
+  it("R-SVC-6 are taken once by two pages at the same moment, and known after a death", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const both = await Promise.all([
+      ask(visitor(), decide("a")),
+      ask(visitor(), { ...decide("a"), identity: "key k", decisions: [{ toolCallId: "a", decision: "deny" }] }),
+    ]);
+    const [first, second] = both.map(begunBy);
+    expect(second).toEqual(first);
+    expect(first?.carried).toEqual([{ ...approval("a"), decision: "approve" }]);
+    const runId = first?.runId ?? "";
+    await start(runId);
+    await crash(visitor());
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: true, repeat: true, runId });
+    await visitor().endTurn(ending(runId, [step("Paid.")], { carried: [answeredBy(approval("a"), "paid")] }));
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: true, repeat: true, runId });
+    const { messages } = await read(visitor());
+    expect(messages.at(-2)?.parts.at(-1)).toMatchObject({ type: "tool-result", toolCallId: "a", output: "paid" });
+    expect(messages.at(-1)?.content).toBe("Paid.");
+    const next = await begin(visitor(), { prompt: "Thanks" });
+    expect(next.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+  });
+
+  it("R-SVC-6 are not carried out again when their run failed: a new one goes on from what is stored", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const first = await begin(visitor(), decide("a"));
+    await visitor().endTurn(
+      ending(first.runId, [step("Par")], { outcome: "error", carried: [answeredBy(approval("a"), "paid")] }),
+    );
+    const both = await Promise.all([ask(visitor(), decide("a")), ask(visitor(), decide("a"))]);
+    const [second, third] = both.map(begunBy);
+    expect(third).toEqual(second);
+    expect(second?.carried).toEqual([]);
+    expect(second?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(second?.callIds).toEqual(["a"]);
+    await start(second?.runId ?? "");
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: true, repeat: true, runId: second?.runId });
+  });
+
+  it("R-SVC-6 of which nobody knows the effect are never made again", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const first = await begin(visitor(), decide("a"));
+    await visitor().endTurn(ending(first.runId, [], { outcome: "cancelled" }));
+    const second = await begin(visitor(), decide("a"));
+    expect(second.carried).toEqual([]);
+    expect(second.messages.at(-1)).toMatchObject({ role: "tool", toolCallId: "a" });
+    expect((await read(visitor())).messages.at(-1)?.parts.at(-1)).toMatchObject({
+      type: "tool-result",
+      output: { success: false },
+    });
+  });
+
+  it("R-SVC-6 R-SVC-3 of a turn that was never started stay with its name", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a", "b");
+    const first = await begin(visitor(), decide("a"));
+    await age(visitor(), 15_000);
+    const second = await begin(visitor(), decide("b"));
+    expect(carriedBy(second)).toEqual([
+      ["a", "undecided"],
+      ["b", "approve"],
+    ]);
+    await visitor().endTurn(ending(second.runId, [], { carried: [answeredBy(approval("b"), "paid")] }));
+    const again = await begin(visitor(), decide("a"));
+    expect([again.runId, carriedBy(again)]).toEqual([first.runId, [["a", "approve"]]]);
+  });
+
+  it("R-SVC-7 wait for one another, and take results of the client's own calls", async () => {
+    const visitor = newVisitor();
+    const { runId } = await begin(visitor());
+    const calls = [clientCall("c"), approval("a"), approval("b")];
+    await visitor().endTurn(ending(runId, [step("", ...calls)], { stopReason: "tool_calls" }));
+    const scrolled = { role: "tool" as const, content: "scrolled", tool_call_id: "c" };
+    const first = await begin(visitor(), { ...decide("a"), prompt: "x", history: [user("Other"), scrolled] });
+    expect(carriedBy(first)).toEqual([
+      ["a", "approve"],
+      ["b", "undecided"],
+    ]);
+    expect(first.messages.at(-1)).toEqual({ role: "tool", toolCallId: "c", output: "scrolled" });
+    await start(first.runId);
+    let settled = false;
+    const next = ask(visitor(), decide("b")).finally(() => (settled = true));
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: true, repeat: true, runId: first.runId });
+    expect([settled, await outcomeOf(first.runId)]).toEqual([false, undefined]);
+    await visitor().endTurn(
+      ending(first.runId, [], {
+        carried: [answeredBy(approval("a"), "paid"), approval("b")],
+        stopReason: "tool_calls",
+      }),
+    );
+    const second = begunBy(await next);
+    expect(carriedBy(second)).toEqual([["b", "approve"]]);
+    expect(second.messages.slice(2)).toEqual([
+      { role: "tool", toolCallId: "c", output: "scrolled" },
+      { role: "tool", toolCallId: "a", output: "paid" },
+    ]);
+  });
+});
+
+describe("R-SVC-14 a chat that is deleted", () => {
+  it("takes its running turn with it, whose end brings nothing back", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const { runId } = await begin(visitor(), decide("a"));
+    await start(runId);
+    expect(await visitor().remove("chat")).toBe(true);
+    expect(await outcomeOf(runId)).toMatchObject({ outcome: "cancelled", reason: "deleted" });
+    expect(await visitor().endTurn(answers(runId))).toEqual({});
+    expect([await visitor().list(), await readIf(visitor()), await visitor().owns(runId)]).toEqual([
+      [],
+      undefined,
+      false,
+    ]);
+    expect(await visitor().remove("chat")).toBe(false);
+    const rows = await runInDurableObject(visitor(), (_instance, { storage }) =>
+      ["chat", "turn", "decision", "item"].flatMap((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
+    );
+    expect(rows).toEqual([]);
+    expect((await begin(visitor())).messages).toHaveLength(1);
+  });
+
+  it("takes a turn with it that is only about to start", async () => {
+    const visitor = newVisitor();
+    const { runId } = await begin(visitor());
+    expect(await visitor().remove("chat")).toBe(true);
+    await start(runId);
+    await cancelledAs(runId, "deleted");
+  });
+});
+
+describe("R-SVC-15 a visitor's turns", () => {
+  it("are counted in windows that outlive the object; repeats are not", async () => {
+    const visitor = newVisitor();
+    const stream = { max: 2, minutes: 1 };
+    const first = await begin(visitor(), { chatId: "a", identity: "i", stream });
+    await start(first.runId);
+    await begin(visitor(), { chatId: "b", stream });
+    await crash(visitor());
+    const refused = await ask(visitor(), { chatId: "c", stream });
+    expect(refused).toMatchObject({ begun: false, refused: "too_many_attempts" });
+    expect(!refused.begun && "retryAfterMs" in refused ? refused.retryAfterMs : 0).toBeGreaterThan(50_000);
+    expect(await ask(visitor(), { chatId: "a", identity: "i", stream })).toMatchObject({ repeat: true });
+    await runInDurableObject(visitor(), (_instance, { storage }) => {
+      storage.sql.exec("UPDATE throttle SET until = until - 60000");
+    });
+    await begin(visitor(), { chatId: "c", stream });
+  });
+
+  it("have as many places as there are, those that were never started not counted for long", async () => {
+    const visitor = newVisitor();
+    const fields = { activePerVisitor: 2 };
+    const first = await begin(visitor(), { ...fields, chatId: "a" });
+    await start(first.runId);
+    const second = await begin(visitor(), { ...fields, chatId: "b" });
+    await crash(visitor());
+    expect(await ask(visitor(), { ...fields, chatId: "c" })).toEqual({ begun: false, refused: "too_many_streams" });
+    await age(visitor(), 15_000);
+    const third = await begin(visitor(), { ...fields, chatId: "c" });
+    await start(third.runId);
+    expect(await ask(visitor(), { ...fields, chatId: "d" })).toEqual({ begun: false, refused: "too_many_streams" });
+    // Its own chat's place is its own.
+    const next = ask(visitor(), { ...fields, chatId: "a" });
+    await cancelledAs(first.runId, "superseded");
+    await visitor().endTurn(answers(first.runId, "", { outcome: "cancelled" }));
+    expect(begunBy(await next).runId).not.toBe(second.runId);
+  });
+
+  it("ask their tenant for a place, and give back what they do not need", async () => {
+    const tenant = crypto.randomUUID();
+    const visitor = () => env.VISITOR.getByName(`${tenant}/v`);
+    const entry = { address: "a", throttle: { max: 0, minutes: 1 }, active: 1 };
+    const both = await Promise.all([
+      ask(visitor(), { entry, identity: "i" }),
+      ask(visitor(), { entry, identity: "i" }),
+    ]);
+    expect(both.map((answer) => begunBy(answer).runId)).toEqual([begunBy(both[0]).runId, begunBy(both[0]).runId]);
+    const other = { entry, chatId: "other" };
+    expect(await ask(visitor(), other)).toEqual({ begun: false, refused: "too_many_streams" });
+    await visitor().abandonTurn(begunBy(both[0]).runId);
+    expect(await ask(visitor(), { ...other, unknownModel: true })).toEqual({ begun: false, refused: "unknown_model" });
+    await expect.poll(() => ask(visitor(), other)).toMatchObject({ begun: true });
+  });
+});
+
+describe("R-SVC-16 a long conversation", () => {
+  it("is summed up, and goes on from there until what was summed up changes", async () => {
+    const visitor = newVisitor();
+    const history = Array.from({ length: 40 }, (_, index) =>
+      index % 2 === 0 ? user(`u${index}`) : assistant(`a${index}`),
+    );
+    const first = await begin(visitor(), { history, prompt: "Go on" });
+    expect(first.messages).toHaveLength(41);
+    const { summarize } = await visitor().endTurn(answers(first.runId));
+    expect(summarize?.through).toBe(22);
+    expect(await visitor().endTurn(answers(first.runId))).toEqual({ summarize });
+    await visitor().summarized({ chatId: "chat", through: 21, summary: "Wrong." });
+    await visitor().summarized({ chatId: "chat", through: 22, summary: " Letters and numbers. " });
+    await crash(visitor());
+    const second = await begin(visitor(), { prompt: "And?" });
+    expect(second.messages).toHaveLength(22);
+    expect(second.messages[0]).toMatchObject({
+      role: "system",
+      content: expect.stringContaining("Letters and numbers."),
+    });
+    expect(second.messages[1]).toEqual({ role: "user", content: "u22" });
+    await visitor().endTurn(answers(second.runId));
+    const whole = (await read(visitor())).conversationHistory;
+    const third = await begin(visitor(), { history: whole, prompt: "Still?" });
+    expect(third.messages).toHaveLength(24);
+    await visitor().endTurn(answers(third.runId));
+    const fourth = await begin(visitor(), { history: [user("Anew"), ...whole.slice(1)], prompt: "Still?" });
+    expect(fourth.messages).toHaveLength(45);
+  });
+});
+
+describe("R-SVC-18 the object", () => {
+  it("has no tables before it keeps something", async () => {
+    const visitor = newVisitor();
+    expect([await visitor().list(), await readIf(visitor()), await visitor().hostServer()]).toEqual([
+      [],
+      undefined,
+      undefined,
+    ]);
+    expect([await visitor().remove("chat"), await visitor().rename("chat", "x"), await visitor().owns("r")]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    await visitor().endTurn(answers("r"));
+    await visitor().abandonTurn("r");
+    await visitor().summarized({ chatId: "chat", through: 1, summary: "x" });
+    expect(await tables(visitor())).toEqual([]);
+    expect(await runDurableObjectAlarm(visitor())).toBe(false);
+  });
+
+  it("forgets old identities, but no chat and no decision", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const decided = await begin(visitor(), decide("a"));
+    await visitor().endTurn(answers(decided.runId));
+    const [first] = await runInDurableObject(visitor(), (_instance, { storage }) =>
+      storage.sql.exec("SELECT run_id FROM turn ORDER BY id").toArray(),
+    );
+    await age(visitor(), 30 * DAY_MS + 1);
+    const recent = await begin(visitor(), { chatId: "b" });
+    expect(await runDurableObjectAlarm(visitor())).toBe(true);
+    expect([await visitor().owns(String(first?.["run_id"])), await visitor().owns(recent.runId)]).toEqual([
+      false,
+      true,
+    ]);
+    expect(await visitor().list()).toHaveLength(2);
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: true, repeat: true, runId: decided.runId });
+    expect(await runDurableObjectAlarm(visitor())).toBe(true);
+  });
+
+  it("knows a host page's server as long as it is valid", async () => {
+    const visitor = newVisitor();
+    const host = { url: "https://host.example/mcp", token: "t", expiresAt: Date.now() + 60_000 };
+    await visitor().keepHostServer(host);
+    await crash(visitor());
+    expect(await visitor().hostServer()).toEqual(host);
+    expect((await begin(visitor())).hostTools).toBe(true);
+    await visitor().keepHostServer({ url: host.url, expiresAt: Date.now() - 1 });
+    expect(await visitor().hostServer()).toBeUndefined();
+    expect((await begin(visitor(), { chatId: "b" })).hostTools).toBe(false);
   });
 });
