@@ -57,7 +57,7 @@ export const resultEntry = (toolCallId: string, content: string): HistoryEntry =
  * The result of each call: the first entry after it that names it, before another call does. Calls of clients may repeat an
  * id in later turns, so a call is known by its entry.
  */
-export function resultsIn(entries: readonly HistoryEntry[]): ReadonlyMap<CallEntry, HistoryEntry> {
+function resultsIn(entries: readonly HistoryEntry[]): ReadonlyMap<CallEntry, HistoryEntry> {
   const found = new Map<CallEntry, HistoryEntry>();
   const next = new Map<string, HistoryEntry>();
   for (const entry of entries.toReversed()) {
