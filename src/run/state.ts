@@ -170,4 +170,4 @@ export function settleAttempts(
   return attempts.map((record) => (isLive(record) ? { ...record, status } : record));
 }
 
-export const isLive = ({ status }: AttemptRecord): boolean => status === "started" || status === "committed";
+const isLive = ({ status }: AttemptRecord): boolean => status === "started" || status === "committed";
