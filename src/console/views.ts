@@ -15,7 +15,7 @@ const sections: Readonly<Record<View, { section: string; link: string; prompt: s
   chat: { section: "chat-view", link: "nav-chat", prompt: "chat-prompt" },
 };
 
-export const viewIn = (hash: string): View => (new URLSearchParams(hash.slice(1)).has("chat") ? "chat" : "runs");
+const viewIn = (hash: string): View => (new URLSearchParams(hash.slice(1)).has("chat") ? "chat" : "runs");
 
 /** The chat that an address names; null: none, or a new one. */
 export const chatIn = (hash: string): string | null => {

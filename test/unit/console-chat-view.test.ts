@@ -78,7 +78,7 @@ describe("R-SVV-1 an answer", () => {
       event("chat.title", { title: "Greetings" }),
     ]);
     expect(view).toMatchObject({ phase: "open", title: "Greetings", tasks: [{ label: "Look", status: "running" }] });
-    expect(contextWords(view)).toBe("Context 0.1 % · 64 of 128,000 tokens");
+    expect(contextWords(view)).toBe("Context 0.1 % of 128,000 tokens");
     expect(pageTitle(view)).toBe("… Greetings · Holdfast console");
     const ended = after([done], view);
     expect(ended).toMatchObject({ phase: "idle", tasks: [] });

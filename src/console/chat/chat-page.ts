@@ -58,6 +58,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     const { chatId } = view;
     view = reduce(view, input);
     words = "";
+    if (input.kind === "refused" && input.problem.status === 401) showKeyField();
     if (view.chatId !== chatId) location.hash = addressOf(view.chatId);
     draw();
   };
@@ -81,6 +82,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     switch (notice.kind) {
       case "accepted":
         if (stopping && !known) cancel().catch(reportError);
+        if (!rows.some(({ chatId }) => chatId === view.chatId)) readList().catch(reportError);
         return;
       case "event":
         return;
@@ -208,6 +210,8 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     const answer = await api.histories();
     if (!answer.ok) return;
     rows = chatRows(answer.value);
+    const own = rows.find(({ chatId }) => chatId === view.chatId);
+    if (view.title === null && own !== undefined && own.title !== "") apply({ kind: "renamed", title: own.title });
     showRows();
   };
 
@@ -317,6 +321,12 @@ const addressOf = (chatId: string): string => `chat=${encodeURIComponent(chatId)
 
 const setAccent = (color: string): void => {
   document.documentElement.dataset["accent"] = color;
+};
+
+const showKeyField = (): void => {
+  showPanel(true);
+  const fold = byId("chat-key", HTMLElement).closest("details");
+  if (fold !== null) fold.open = true;
 };
 
 /** On a narrow page the list is folded away. */

@@ -55,11 +55,8 @@ export const pageTitle = (view: ChatView): string => {
   return `${isLive(view) ? "… " : ""}${name} · Holdfast console`;
 };
 
-export const contextWords = ({ usage }: ChatView): string => {
-  if (usage === null) return "";
-  const [used, max] = [usage.usedTokens.toLocaleString("en"), usage.maxTokens.toLocaleString("en")];
-  return `Context ${usage.percent} % · ${used} of ${max} tokens`;
-};
+export const contextWords = ({ usage }: ChatView): string =>
+  usage === null ? "" : `Context ${usage.percent} % of ${usage.maxTokens.toLocaleString("en")} tokens`;
 
 /** `14:05` today, else the date. Empty for no time. */
 export const timeWords = (at: string, now: Date): string => {

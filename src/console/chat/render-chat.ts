@@ -40,7 +40,9 @@ export const createRenderChat = (verdicts: Verdicts, ways: Ways): RenderChat => 
 };
 
 const drawUsage = (view: ChatView): void => {
-  byId("chat-context", HTMLElement).hidden = view.usage === null;
+  const panel = byId("chat-context", HTMLElement);
+  panel.hidden = view.usage === null;
+  panel.title = view.usage === null ? "" : `${view.usage.usedTokens.toLocaleString("en")} tokens used`;
   setText(byId("chat-context-words", HTMLElement), contextWords(view));
   byId("chat-context-meter", HTMLMeterElement).value = view.usage?.percent ?? 0;
 };
