@@ -3,7 +3,6 @@ import type { RunPlan } from "../schemas/plan.ts";
 import { healthyFirst } from "../src/run/breaker.ts";
 import { decidedFor } from "../src/run/planner.ts";
 import { LIVE_ALARM_MS } from "./retention.ts";
-import type { RunRow } from "./run-row.ts";
 
 /** How the run is to be tried; `undefined` when the tenant has no slot left. */
 export async function admit(
@@ -25,19 +24,4 @@ export async function admit(
   const { benched, hedgeAfterMs } = admitted;
   const chain = healthyFirst(plan.chain, benched);
   return { chain, decision: decidedFor(plan.decision, chain), hedgeAfterMs };
-}
-
-export function rowOf(plan: RunRow["plan"], startedAt: number): RunRow {
-  return {
-    plan,
-    status: "running",
-    startedAt,
-    sealedAt: undefined,
-    terminal: undefined,
-    swept: false,
-    recoveries: 0,
-    attached: false,
-    continuedBy: undefined,
-    told: false,
-  };
 }

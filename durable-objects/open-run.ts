@@ -7,6 +7,7 @@ import { promptOf, titleOf, titleQuestion } from "../src/run/side-questions.ts";
 import { speaker, type RunState } from "../src/run/state.ts";
 import type { Effect } from "../src/run/step.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
+import { chatDelivery } from "./chat-delivery.ts";
 import { waitsForAnswers } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { runReaders } from "./readers.ts";
@@ -35,6 +36,8 @@ export interface OpenRun {
   /** The outcome once readers may see it; until then the handle. Waits at most `waitMs` milliseconds. */
   outcome(waitMs: number): Promise<OutcomeAnswer>;
   view(): RunStateView;
+  /** Tells the chat of a finished run how it ended. True when the chat knows, or there is none. */
+  tellChat(): Promise<boolean>;
   /** The events are swept or forgotten: every reader's stream ends. */
   discard(): void;
 }
@@ -65,6 +68,7 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs, agent } = row.plan;
   const tenant = runTenant(ctx, env, row);
+  const delivery = chatDelivery(ctx, env, store, row);
   let { state } = options;
   let totalTimer: Timer | undefined;
   /** Ends what goes on beside the attempts. */
@@ -96,12 +100,13 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   });
 
   /**
-   * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it. Retention's alarm
-   * comes after that: while the live run's alarm stands, the slot may still be taken.
+   * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it, and the run's chat has
+   * the turn. Retention's alarm comes after that: while the live run's alarm stands, one of them may still be missing.
    */
   async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     await pass("ending", ctx);
-    if (await tenant.release()) await store.setAlarm(at + limits.retentionEventsMs);
+    const [released, told] = await Promise.all([tenant.release(), delivery.tell(state)]);
+    if (released && told) await store.setAlarm(at + limits.retentionEventsMs);
     await pass("released", ctx);
     row.status = payload.outcome;
     row.sealedAt = at;
@@ -196,6 +201,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       if (terminal === undefined) return { running: handleOf(row) };
       return new Response(terminal.payload, { headers: { "content-type": "application/json" } });
     },
+    tellChat: () => delivery.tell(),
     view: () => stateOf(row, state, log.visibleTo, store.cost()),
     discard() {
       stop();

@@ -6,6 +6,22 @@ import { initialState, type RunState } from "../src/run/state.ts";
 import { parseJson } from "../src/wire/json.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 
+/** The row of a run that is accepted now. */
+export function acceptedRow(plan: RunRow["plan"], startedAt: number): RunRow {
+  return {
+    plan,
+    status: "running",
+    startedAt,
+    sealedAt: undefined,
+    terminal: undefined,
+    swept: false,
+    recoveries: 0,
+    attached: false,
+    continuedBy: undefined,
+    told: false,
+  };
+}
+
 export function acceptedState({ plan, startedAt }: RunRow): RunState {
   const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs, agent } = plan;
   const { onMidStreamFailure } = policies;

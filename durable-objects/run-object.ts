@@ -5,12 +5,12 @@ import type { Continuation } from "../schemas/continuation.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStateView } from "../schemas/run.ts";
 import { transition } from "../src/run/machine.ts";
-import { admit, rowOf } from "./admission.ts";
+import { admit } from "./admission.ts";
 import { claimPrevious, continuationOf, runExists, settlePrevious } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { confirm, logOptions, openRun, type OpenRun } from "./open-run.ts";
-import { liveAlarm, retentionTimes } from "./retention.ts";
-import { acceptedState, foldLog } from "./run-fold.ts";
+import { liveAlarm, retellAt, retentionTimes } from "./retention.ts";
+import { acceptedRow, acceptedState, foldLog } from "./run-fold.ts";
 import { firstReservation } from "./run-log.ts";
 import { runLogStore } from "./run-log-store.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
@@ -153,14 +153,16 @@ export class RunObject extends DurableObject<Env> {
     }
     const [sweepAt, wipeAt] = retentionTimes(row);
     if (now >= wipeAt) return this.#wipe(row);
+    // What the run's chat does not know yet must not go.
+    const told = await run.tellChat();
     // Too early for retention: the live run's alarm, left standing by an end that was cut short.
     if (now < sweepAt) await releaseSlot(this.env, row);
-    else if (!row.swept) {
+    else if (told && !row.swept) {
       this.#store.sweepEvents();
       row.swept = true;
       run.discard();
     }
-    await this.#store.setAlarm(row.swept ? wipeAt : sweepAt);
+    await this.#store.setAlarm(told ? (row.swept ? wipeAt : sweepAt) : retellAt(row, now));
   }
 
   /** A run found live is recovered, a finished one is only opened. */
@@ -169,10 +171,13 @@ export class RunObject extends DurableObject<Env> {
     const { ctx, env } = this;
     const { state } = foldLog(row, this.#store, row.terminal - 1);
     const marks = this.#store.marks();
-    // The object may have died between the seal and the release: then the alarm is still that of the live run.
+    // The object may have died between the seal and what comes before the end: then the alarm is still that of the live run.
     const alarm = await ctx.storage.getAlarm();
-    if (alarm === null || !retentionTimes(row).includes(alarm)) await releaseSlot(env, row);
-    this.#run = openRun({ ctx, env, store: this.#store, row, state, marks, request: undefined });
+    const run = openRun({ ctx, env, store: this.#store, row, state, marks, request: undefined });
+    if (alarm === null || !retentionTimes(row).includes(alarm)) {
+      await Promise.all([releaseSlot(env, row), run.tellChat()]);
+    }
+    this.#run = run;
   }
 
   /** One transaction holds the run, its first events and its first reservation; only then is a provider called. */
@@ -187,7 +192,7 @@ export class RunObject extends DurableObject<Env> {
     await pass("acquired", ctx);
     const accepted = { ...equipped, ...admitted };
     const { request, ...kept } = accepted;
-    const row = rowOf(kept, startedAt);
+    const row = acceptedRow(kept, startedAt);
     if (plan.continues !== undefined) {
       if (!(await claimPrevious(env, plan))) {
         await releaseSlot(env, row);

@@ -7,7 +7,7 @@ import type { ToolPlace } from "./tools/tool-place.ts";
 
 export function placeOf(
   env: Env,
-  { agent }: Pick<RunPlan, "agent">,
+  { agent, tenant }: Pick<RunPlan, "agent" | "tenant">,
   request: StartRequest | undefined,
   connections: McpConnections,
 ): ToolPlace {
@@ -15,7 +15,7 @@ export function placeOf(
     env,
     servers: agent?.servers ?? [],
     context: asRecord(request?.["context"]),
-    hostServer: () => Promise.resolve(undefined),
+    hostServer: (visitor) => env.VISITOR.getByName(`${tenant}/${visitor}`).hostServer(),
     connections,
   };
 }

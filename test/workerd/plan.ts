@@ -59,6 +59,8 @@ export function quickTarget(): PlannedTarget {
   );
 }
 
+export const quickText = (): string => inject("quickText");
+
 /** A scripted model that calls the tools `once` and `again`, then `once` again, then answers `Looking. More. Done.` in all. */
 export function agentTarget(): PlannedTarget {
   return planTarget(

@@ -11,7 +11,9 @@ const call = (id: string, name: string) => ({ id, name, arguments: ["{}"] });
 
 /** Two steps with tool calls, then the answer; which comes next is read off the conversation. */
 function agentAnswer(body: string) {
-  const { messages }: { messages: { tool_calls?: unknown }[] } = JSON.parse(body);
+  const { messages, tools }: { messages: { tool_calls?: unknown }[]; tools?: unknown[] } = JSON.parse(body);
+  // Nobody but a run that calls tools asks this model for an answer: the rest are questions beside it.
+  if (tools === undefined) return streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ['"An aside."\n'] }));
   const steps = messages.filter((message) => message.tool_calls !== undefined).length;
   const answers = [
     { deltas: ["Looking. "], toolCalls: [call("a", "once"), call("b", "again")] },
