@@ -100,4 +100,3 @@ export const svedaRequestSchema = objectOnly(
     options: v.nullish(record),
   }),
 );
-export type SvedaRequest = v.InferOutput<typeof svedaRequestSchema>;
