@@ -20,7 +20,7 @@ import { visitorEnds } from "./visitor-ends.ts";
 import { visitorRuns } from "./visitor-runs.ts";
 import { visitorStore } from "./visitor-store.ts";
 
-/** How long a next decision waits for the turn that carries out the one before. */
+/** How long a next decision waits for the turn that carries out the one before, until it is refused. */
 const CARRYING_MS = 60_000;
 /** How long the identities of turns are kept. */
 const IDENTITY_MS = 30 * 86_400_000;
@@ -160,7 +160,11 @@ export class VisitorObject extends DurableObject<Env> {
         case "refuse":
           return { begun: false, refused: move.refused };
         case "end":
-          await this.#ends.hasten(move.turn.runId, Date.now() - asked < CARRYING_MS ? move.how : "cancel");
+          // What a user has approved is not cut off by what is approved next.
+          if (move.how === "wait" && Date.now() - asked >= CARRYING_MS) {
+            return { begun: false, refused: "too_many_streams" };
+          }
+          await this.#ends.hasten(move.turn.runId, move.how);
           await pass("ended", this.ctx);
           said.clear();
           break;

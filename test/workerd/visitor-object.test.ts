@@ -1,7 +1,7 @@
 // The visitor's object inside workerd: which turn begins, what a model is given, what stays of it, and what a death in between changes.
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { takeGate } from "../../durable-objects/gate.ts";
 import type { VisitorObject } from "../../durable-objects/visitor-object.ts";
 import type { ChatDetail, TurnAnswer, TurnEnd, TurnRequest } from "../../schemas/chat.ts";
@@ -341,6 +341,32 @@ describe("R-SVC-4 a running turn", () => {
     expect(await read(visitor())).toMatchObject({ activeRunId: second.runId, version: 1 });
   });
 
+  it("that began while another turn waited is found by it, and a chat that went meanwhile is begun anew", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { prompt: "One" });
+    await start(first.runId);
+    const [reached, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    takeGate(async (at) => {
+      if (at !== "admitted") return;
+      takeGate(undefined);
+      reached.resolve();
+      await held.promise;
+    });
+    const slow = ask(visitor(), { prompt: "Slow" });
+    await reached.promise;
+    const second = ask(visitor(), { prompt: "Two" });
+    await cancelledAs(first.runId, "superseded");
+    await visitor().endTurn(answers(first.runId, "1", { outcome: "cancelled" }));
+    const { runId } = begunBy(await second);
+    await start(runId);
+    held.resolve();
+    await cancelledAs(runId, "superseded");
+    expect(await visitor().remove("chat")).toBe(true);
+    const last = begunBy(await slow);
+    expect(last.messages).toEqual([{ role: "user", content: "Slow" }]);
+    expect((await read(visitor())).activeRunId).toBe(last.runId);
+  });
+
   it("leaves its approvals to be decided", async () => {
     const visitor = newVisitor();
     const first = await begin(visitor());
@@ -465,6 +491,24 @@ describe("decisions", () => {
       { role: "tool", toolCallId: "a", output: "paid" },
     ]);
   });
+});
+
+it("R-SVC-7 a decision that has waited for 60 s is refused, and what is carried out goes on", async () => {
+  const visitor = newVisitor();
+  await waiting(visitor(), "a", "b");
+  const first = await begin(visitor(), decide("a"));
+  await start(first.runId);
+  const asked = Date.now();
+  takeGate(async (at) => {
+    if (at === "ended") vi.setSystemTime(asked + 61_000);
+  });
+  vi.useFakeTimers({ toFake: ["Date"], now: asked });
+  try {
+    expect(await ask(visitor(), decide("b"))).toEqual({ begun: false, refused: "too_many_streams" });
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(await outcomeOf(first.runId)).toBeUndefined();
 });
 
 describe("R-SVC-14 a chat that is deleted", () => {
