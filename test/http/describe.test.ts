@@ -166,7 +166,12 @@ test("R-DESC-1 every reference in the OpenAPI document leads somewhere", () => {
 test("R-DESC-1 the start schema asks for what the server asks for", () => {
   const schema = openApi.components.schemas["StartRequest"] ?? {};
   expect(schema["required"]).toEqual(["schemaVersion", "task"]);
-  expect(schema["anyOf"]).toEqual([{ required: ["prompt"] }, { required: ["messages"] }]);
+  expect(schema["anyOf"]).toEqual([
+    { required: ["prompt"] },
+    { required: ["messages"] },
+    { required: ["previousRunId", "toolResults"] },
+    { required: ["previousRunId", "toolDecisions"] },
+  ]);
   expect(Object.keys(v.parse(recordSchema, schema["properties"]))).toEqual(
     expect.arrayContaining(["requestId", "prompt", "messages", "route", "targets", "tools", "clocks", "metadata"]),
   );

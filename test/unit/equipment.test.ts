@@ -1,0 +1,88 @@
+// The tools that a run is accepted with: whose names win, what is said about them, and what has no room.
+import { expect, test } from "vitest";
+import { equipped } from "../../durable-objects/equipment.ts";
+import type { RunPlan } from "../../schemas/plan.ts";
+import type { StartRequest } from "../../schemas/run.ts";
+import type { ServerTool } from "../../schemas/tool.ts";
+import { checkConfig } from "../../src/run/settings.ts";
+import { planBody } from "./planned.ts";
+
+const settings = checkConfig({
+  targets: [{ id: "demo", adapter: "demo" }],
+  routes: { default: ["demo"] },
+  tools: [{ name: "clock", url: "https://tools.test/clock" }],
+});
+if (!settings.ok) throw new Error("the configuration is valid");
+const { config } = settings;
+
+async function planOf(fields: Partial<StartRequest> = {}): Promise<RunPlan> {
+  const body = { schemaVersion: "1.0", task: { kind: "text_to_text" }, prompt: "Go.", serverTools: ["*"], ...fields };
+  const planned = await planBody(body, config);
+  if (!planned.ok) throw new Error(planned.problem.message);
+  return planned.value;
+}
+
+const listed = (serverId: string, name: string, description = ""): ServerTool => ({
+  name,
+  description,
+  parameters: { type: "object", properties: {} },
+  domain: "other",
+  mode: "read",
+  confirmation: false,
+  idempotent: false,
+  timeoutMs: 1000,
+  source: { type: "mcp", serverId, toolName: name },
+});
+const names = (plan: RunPlan): string[] => plan.agent?.tools.map(({ name }) => name) ?? [];
+
+test("R-TOOL-2 of equal names the configuration's tool stays, then the first server's; a client's is not offered", async () => {
+  const tools = ["clock", "search", "mine"].map((name) => ({ name, parameters: { type: "object" } }));
+  const { plan, unavailable } = equipped(await planOf({ tools }), {
+    tools: [listed("a", "clock"), listed("a", "search", "first"), listed("b", "search", "second")],
+    instructions: [],
+    failed: ["c"],
+  });
+  expect(names(plan)).toEqual(["clock", "search"]);
+  expect(plan.agent?.tools.map(({ source }) => source.type)).toEqual(["http", "mcp"]);
+  expect(plan.agent?.tools[1]?.description).toBe("first");
+  expect(plan.request.tools?.map(({ name }) => name)).toEqual(["mine"]);
+  expect(plan.asks).toMatchObject({ tools: true, clientTools: ["mine"] });
+  expect(unavailable).toEqual(["c"]);
+});
+
+test("R-TOOL-15 what servers say about their tools ends the system message, or is one", async () => {
+  const said = { tools: [listed("a", "search")], instructions: ["About a.", "About b."], failed: [] };
+  const user = { role: "user" as const, content: "Go." };
+  const both = "About a.\n\nAbout b.";
+  expect(equipped(await planOf(), said).plan.request.messages).toEqual([{ role: "system", content: both }, user]);
+  const messages = [{ role: "system" as const, content: "Be brief." }, user];
+  expect(equipped(await planOf({ messages, prompt: undefined }), said).plan.request.messages).toEqual([
+    { role: "system", content: `Be brief.\n\n${both}` },
+    user,
+  ]);
+  const parts = [{ role: "system" as const, content: [{ type: "text" as const, text: "Be brief." }] }, user];
+  expect(equipped(await planOf({ messages: parts, prompt: undefined }), said).plan.request.messages?.[0]).toEqual({
+    role: "system",
+    content: [
+      { type: "text", text: "Be brief." },
+      { type: "text", text: both },
+    ],
+  });
+});
+
+test("R-TOOL-18 tools that do not fit beside the request are left out, and their server is named", async () => {
+  const large = "é".repeat(300_000);
+  const { plan, unavailable } = equipped(await planOf({ prompt: "a".repeat(500_000) }), {
+    tools: [listed("a", "one", large), listed("a", "two", large), listed("b", "three", large), listed("b", "small")],
+    instructions: [],
+    failed: [],
+  });
+  expect(names(plan)).toEqual(["clock", "one", "two", "small"]);
+  expect(unavailable).toEqual(["b"]);
+  expect(new TextEncoder().encode(JSON.stringify(plan)).byteLength).toBeLessThan(2_000_000);
+});
+
+test("R-TOOL-2 a run without an agent is accepted as it was planned", async () => {
+  const plan = await planOf({ serverTools: undefined });
+  expect(equipped(plan, { tools: [], instructions: [], failed: [] }).plan).toBe(plan);
+});
