@@ -28,10 +28,15 @@ export const createChatList = ({ rename, remove }: ListActions): ChatList => {
     deleting(() => remove(row));
   };
 
+  let drawn = "";
   return (rows, openChatId) => {
+    const wanted = JSON.stringify([rows, openChatId]);
+    if (wanted === drawn) return;
+    drawn = wanted;
     byId("chats-empty", HTMLElement).hidden = rows.length > 0;
     const list = byId("chat-list", HTMLElement);
-    const focused = list.contains(document.activeElement) ? document.activeElement?.getAttribute("data-focus") : null;
+    const focused = document.activeElement;
+    const place = focused instanceof HTMLElement && list.contains(focused) ? focused.dataset["focus"] : undefined;
     list.replaceChildren(
       ...rows.map((row) => {
         const item = make("li");
@@ -47,12 +52,15 @@ export const createChatList = ({ rename, remove }: ListActions): ChatList => {
         return item;
       }),
     );
-    if (focused === null || focused === undefined) return;
-    const again = [...list.querySelectorAll<HTMLElement>("[data-focus]")].find(
-      ({ dataset }) => dataset["focus"] === focused,
-    );
-    (again ?? byId("new-chat", HTMLElement)).focus({ preventScroll: true });
+    if (place !== undefined) focusPlace(place);
   };
+};
+
+/** The element that stands now where the focus was, or the way to another chat. */
+const focusPlace = (place: string): void => {
+  const places = byId("chat-list", HTMLElement).querySelectorAll<HTMLElement>("[data-focus]");
+  const found = [...places].find(({ dataset }) => dataset["focus"] === place);
+  (found ?? byId("new-chat", HTMLElement)).focus({ preventScroll: true });
 };
 
 const nameOf = ({ title, preview }: ChatRow): string => [title, preview].find((name) => name !== "") ?? "Untitled chat";
@@ -67,18 +75,24 @@ const tool = (word: "Rename" | "Delete", row: ChatRow, act: (row: ChatRow) => vo
   return button;
 };
 
-/** Opens a dialog of index.html; `yes` is called when its form is submitted. Closing gives the focus back by itself. */
+/** Opens a dialog of index.html; `yes` is called when its form is submitted. */
 const dialogOf = (id: string): ((yes: () => void) => void) => {
   const dialog = byId(id, HTMLDialogElement);
   let agreed: () => void = () => {};
+  let place: string | undefined;
   dialog.querySelector("form")?.addEventListener("submit", (event) => {
     event.preventDefault();
     dialog.close();
     agreed();
   });
   dialog.querySelector("button[value=close]")?.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => {
+    // The list may have been drawn anew meanwhile; the browser gives the focus back to what was there before.
+    if (place !== undefined && document.activeElement === document.body) focusPlace(place);
+  });
   return (yes) => {
     agreed = yes;
+    place = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["focus"] : undefined;
     dialog.showModal();
   };
 };
