@@ -33,7 +33,7 @@ export interface VisitorChats {
   touch(runId: string, at: number): void;
   /** Stores how a turn ended, once. Does nothing for one whose chat is gone. */
   end(end: TurnEnd, at: number): TurnEndAnswer;
-  /** A begun turn whose run was not started stops being the chat's running one. `undo`: its prompt leaves the conversation. */
+  /** A begun turn whose run was not started stops being the chat's running one. `undo`: its prompt leaves the chat. */
   lose(runId: string, undo: boolean): void;
   summarized(answer: { chatId: string; through: number; summary: string }): void;
   list(): ChatSummary[];
@@ -159,7 +159,13 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         const chat = turn === undefined ? undefined : store.chatById(turn.chat);
         if (turn?.state !== "begun" || chat === undefined) return;
         chat.activeRun = undefined;
-        if (undo) writeEntries(items, chat, items.entries(chat.id).slice(0, turn.promptAt));
+        if (undo) {
+          writeEntries(items, chat, items.entries(chat.id).slice(0, turn.promptAt));
+          const messages = items.messages(chat.id).filter(({ id }) => id !== userIdOf(runId));
+          // A chat that would have begun with this turn has not begun.
+          if (messages.length === 0 && turn.promptAt === 0) return store.removeChat(chat);
+          writeMessages(chat, messages);
+        }
         store.saveChat(chat);
         store.saveTurn({ ...turn, state: "lost" });
       });
@@ -217,7 +223,7 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
     again: boolean,
   ): void {
     const asked = {
-      id: `user_${runId}`,
+      id: userIdOf(runId),
       role: "user" as const,
       content: prompt,
       parts: [{ type: "text", text: prompt }],
@@ -244,6 +250,9 @@ function writeEntries(items: VisitorItems, chat: ChatRow, entries: readonly Hist
   if (gone > 0 || from < (chat.askedThrough ?? 0)) chat.askedThrough = undefined;
   return gone;
 }
+
+/** The id of a prompt that came without a message. */
+const userIdOf = (runId: string): string => `user_${runId}`;
 
 const sizeOf = (item: unknown): number => JSON.stringify(item).length;
 
