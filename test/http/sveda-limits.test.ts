@@ -162,7 +162,7 @@ test("R-SVH-30 histories: newest first, renamed, deleted with the run that is li
     house.provider,
     says("One."),
     says("Two."),
-    streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["x"] }), { gateAtEnd: "never" }),
+    streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["x", "y"] }), { gateBefore: { index: 2, name: "never" } }),
   );
   house.provider.on(toolPath("clock"), gives(1));
   const [older, newer] = ["a/b c", "ü"];
@@ -192,6 +192,7 @@ test("R-SVH-30 histories: newest first, renamed, deleted with the run that is li
   expect([untitled.status, await untitled.json()]).toEqual([422, { message: "title is required" }]);
   expect((await change("PATCH", at(older), {})).status).toBe(422);
   const live = await visitor.post("/stream", { prompt: "Third", chatId: newer });
+  await house.provider.reached("never");
   const deleted = await change("DELETE", at(newer));
   expect([deleted.status, await deleted.json()]).toEqual([200, { success: true }]);
   expect(await live.text()).toContain('"finishReason":"cancelled"');
