@@ -128,7 +128,7 @@ export class SvedaSession {
     switch (event["type"]) {
       case "message.start":
         if (typeof event["chatId"] === "string") this.chatId = event["chatId"];
-        this.#begin(String(event["messageId"] ?? crypto.randomUUID()));
+        this.#begin(typeof event["messageId"] === "string" ? event["messageId"] : crypto.randomUUID());
         return;
       case "text.delta": {
         const message = this.#open();

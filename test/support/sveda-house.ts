@@ -47,7 +47,7 @@ export async function openSvedaHouse(
   return { ...house, base, visitor: (fields) => visitorOf(house.server.origin, fields) };
 }
 
-export async function visitorOf(origin: string, fields: Record<string, unknown> = {}): Promise<Visitor> {
+async function visitorOf(origin: string, fields: Record<string, unknown> = {}): Promise<Visitor> {
   const base = `${origin}/sveda`;
   const { token, visitor_id: name } = await mint(origin, fields);
   const own = withToken(token);
@@ -69,7 +69,7 @@ export async function visitorOf(origin: string, fields: Record<string, unknown> 
   };
 }
 
-export async function turnOf(response: Response): Promise<Turn> {
+async function turnOf(response: Response): Promise<Turn> {
   const raw = await response.text();
   const frames = response.status === 200 ? svedaFrames(raw) : [];
   return {

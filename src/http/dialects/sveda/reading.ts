@@ -2,7 +2,7 @@
 import type { AttachQuery, ReadFrom, Refusal } from "../../../../schemas/attach.ts";
 import { absent, type SvedaProblem, type SvedaResult, svedaFound, svedaRefused } from "./problem.ts";
 
-export const PROTOCOL_VERSION = "1.0";
+const PROTOCOL_VERSION = "1.0";
 
 export const svedaQuery = (from: ReadFrom, waitMs: number): AttachQuery => ({
   dialect: "sveda",
