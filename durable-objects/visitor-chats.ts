@@ -162,9 +162,8 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         if (undo) {
           writeEntries(items, chat, items.entries(chat.id).slice(0, turn.promptAt));
           const messages = items.messages(chat.id).filter(({ id }) => id !== userIdOf(runId));
-          // A chat that would have begun with this turn has not begun.
-          if (messages.length === 0 && turn.promptAt === 0) return store.removeChat(chat);
           writeMessages(chat, messages);
+          if (messages.length === 0) Object.assign(chat, { title: "", preview: "", titleRun: undefined });
         }
         store.saveChat(chat);
         store.saveTurn({ ...turn, state: "lost" });
@@ -182,6 +181,7 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
       const summaries: ChatSummary[] = [];
       let units = 0;
       for (const chat of store.chats()) {
+        if (!isThere(chat)) continue;
         units += chat.title.length + chat.preview.length + chat.chatId.length * 2;
         if (units > MAX_LIST) break;
         summaries.push(summaryRow(chat));
@@ -191,7 +191,7 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
 
     read(chatId) {
       const chat = store.chat(chatId);
-      if (chat === undefined) return undefined;
+      if (chat === undefined || !isThere(chat)) return undefined;
       return {
         ...summaryRow(chat),
         messages: items.messages(chat.id),
@@ -215,6 +215,11 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
     },
   };
 
+  /** A chat whose only turn could not be started has not begun: only the turn's name is kept, should its run be started yet. */
+  function isThere(chat: ChatRow): boolean {
+    return chat.version > 0 || chat.activeRun !== undefined || items.messages(chat.id).length > 0;
+  }
+
   /** The messages of a turn's request; for a prompt alone, one of our own. A turn that is tried again has left its own there. */
   function writeIncoming(
     chat: ChatRow,
@@ -228,9 +233,13 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
       content: prompt,
       parts: [{ type: "text", text: prompt }],
     };
-    const incoming = display.length > 0 ? display : prompt === "" || again ? [] : [asked];
+    const stored = items.messages(chat.id);
+    // The message of the turn that is tried again, or of the one before that, is there, unless it was taken back.
+    const last = stored.findLast(({ role }) => role === "user");
+    const kept = again && last?.content === prompt && last.id.startsWith(userIdOf(""));
+    const incoming = display.length > 0 ? display : prompt === "" || kept ? [] : [asked];
     const same = again || history.length > 0 ? "known" : "last";
-    const messages = withIncoming(items.messages(chat.id), incoming, same);
+    const messages = withIncoming(stored, incoming, same);
     writeMessages(chat, messages);
     if (chat.preview === "") chat.preview = previewOf(messages);
   }

@@ -1,5 +1,5 @@
 // The tenant's object inside workerd: who is admitted, what many runs at once learn and spend, and what outlives its death.
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it } from "vitest";
 import { takeGate } from "../../durable-objects/gate.ts";
@@ -182,5 +182,59 @@ describe("R-HEDGE-3 further requests", () => {
     await expect.poll(() => died).toBe(true);
     await expect.poll(() => outcomeOf(name), { timeout: 10_000 }).toMatchObject({ outcome: "completed" });
     expect(await granted(objectOf(tenant)(), 2)).toBe(0);
+  });
+});
+
+describe("R-SVH-11 reports of visitors", () => {
+  it("are kept newest first, the latest thousand, across a restart", async () => {
+    const tenant = newTenant();
+    const report = (index: number) => ({ at: index, visitor: "v", reason: `reason ${index}`, excerpt: "" });
+    expect(await tenant().reports()).toEqual([]);
+    await runInDurableObject(tenant(), (object: TenantObject) => {
+      for (let index = 0; index < 1005; index++) object.keepReport(report(index));
+    });
+    await evictDurableObject(tenant());
+    const reports = await tenant().reports();
+    expect(reports).toHaveLength(1000);
+    expect([reports[0], reports.at(-1)]).toEqual([report(1004), report(5)]);
+  });
+});
+
+describe("R-SVH-6 R-SVH-28 doors of a tenant", () => {
+  const throttle = { max: 2, minutes: 1 };
+  const enter = (stub: Stub, runId: string, fields: object = {}) =>
+    stub.enterTurn({ runId, instead: undefined, address: "a", throttle: { max: 0, minutes: 1 }, active: 2, ...fields });
+
+  it("count attempts in windows, each name for itself, across a restart", async () => {
+    const tenant = newTenant();
+    expect([await tenant().countToken(throttle), await tenant().countToken(throttle)]).toEqual([undefined, undefined]);
+    await evictDurableObject(tenant());
+    const wait = await tenant().countToken(throttle);
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(60_000);
+    const refused = { entered: false, refused: "too_many_attempts" };
+    for (const runId of ["sv_1", "sv_2"]) expect(await enter(tenant(), runId, { throttle })).toEqual({ entered: true });
+    expect(await enter(tenant(), "sv_3", { throttle })).toMatchObject(refused);
+    expect(await enter(tenant(), "sv_3", { throttle, address: "b", active: 3 })).toEqual({ entered: true });
+    await runInDurableObject(tenant(), (_, state) => {
+      state.storage.sql.exec("UPDATE throttle SET until = 1");
+    });
+    expect(await enter(tenant(), "sv_1", { throttle })).toEqual({ entered: true });
+  });
+
+  it("let in as many turns as may run, once each, and one instead of another", async () => {
+    const tenant = newTenant();
+    const refused = { entered: false, refused: "too_many_streams" };
+    await tenant().admit(asking("native"));
+    expect(await enter(tenant(), "sv_1")).toEqual({ entered: true });
+    await tenant().admit(asking("sv_1"));
+    expect(await enter(tenant(), "sv_2")).toEqual({ entered: true });
+    expect(await enter(tenant(), "sv_2")).toEqual({ entered: true });
+    expect(await enter(tenant(), "sv_3")).toEqual(refused);
+    expect(await enter(tenant(), "sv_3", { instead: "sv_1" })).toEqual({ entered: true });
+    expect(await enter(tenant(), "sv_4")).toEqual(refused);
+    await tenant().release("sv_1", []);
+    await tenant().release("sv_2", []);
+    expect(await enter(tenant(), "sv_4")).toEqual({ entered: true });
   });
 });

@@ -274,13 +274,13 @@ describe("R-SVC-3 a turn whose run was never started", () => {
     expect([messages.at(-1)?.content, activeRunId]).toEqual(["Late.", third.runId]);
   });
 
-  it("leaves the conversation as it was when it could not be started", async () => {
+  it("leaves the chat as it was when it could not be started: none, where there was none", async () => {
     const visitor = newVisitor();
     const first = await begin(visitor(), { identity: "i", prompt: "Too large" });
     await visitor().abandonTurn(first.runId);
-    expect(await read(visitor())).toMatchObject({ conversationHistory: [] });
-    expect(await read(visitor())).not.toHaveProperty("activeRunId");
+    expect([await visitor().list(), await visitor().read("chat")]).toEqual([[], undefined]);
     const second = await begin(visitor(), { prompt: "Small" });
+    expect(await read(visitor())).toMatchObject({ title: "Small", preview: "Small", messages: [{ content: "Small" }] });
     expect(second.messages).toEqual([{ role: "user", content: "Small" }]);
     await start(second.runId);
     await visitor().abandonTurn(second.runId);
@@ -292,6 +292,13 @@ describe("R-SVC-3 a turn whose run was never started", () => {
     const first = await begin(visitor(), { identity: "i" });
     await visitor().abandonTurn(first.runId);
     expect(await begin(visitor(), { identity: "i" })).toEqual(first);
+    expect((await read(visitor())).messages).toHaveLength(1);
+    await start(first.runId);
+    await visitor().endTurn(answers(first.runId, "", { outcome: "error" }));
+    for (let tries = 0; tries < 3; tries++) {
+      const again = await begin(visitor(), { identity: "i" });
+      await visitor().abandonTurn(again.runId);
+    }
     expect((await read(visitor())).messages).toHaveLength(1);
   });
 });
