@@ -6,7 +6,6 @@ import { failed, giveUpOthers } from "./chain.ts";
 import { complete } from "./endings.ts";
 import { attemptedProviderIds } from "./outcome.ts";
 import { fitOutput } from "./output-limit.ts";
-import { answerUnknown } from "./results.ts";
 import { closeSeam, join, joinWhole, type Joined } from "./seam.ts";
 import { liveAttempt, liveAttempts, type RunState } from "./state.ts";
 import { abort, emit, logTexts, logUsage, remember, telemetry, type Step } from "./step.ts";
@@ -115,7 +114,6 @@ function call(
   const others = step.state.volatile.renamed.filter((renamed) => renamed.from !== from);
   remember(step, { renamed: event.type === "tool_call" ? others : [...others, { from, to }] });
   output(step, attempt, { ...event, toolCallId: to }, at);
-  if (event.type === "tool_call") answerUnknown(step, at, to);
 }
 
 /** The whole text is stated: what is shown comes to say the same, where it can be replaced. */

@@ -21,13 +21,6 @@ export function logResult(step: Step, at: number, call: CallRecord | CarriedCall
   emit(step, at, { type: "tool_result", payload });
 }
 
-/** A call to a tool that nobody has is answered at once. */
-export function answerUnknown(step: Step, at: number, toolCallId: string): void {
-  const call = step.state.calls.find((made) => made.toolCallId === toolCallId);
-  if (call?.execution !== "server" || serverTool(step.state.charter, call.toolName) !== undefined) return;
-  logResult(step, at, call, unknownTool(call.toolName));
-}
-
 /** What was denied is never made. */
 export function settleDenied(step: Step, at: number): void {
   for (const call of step.state.carried) {
@@ -35,7 +28,7 @@ export function settleDenied(step: Step, at: number): void {
   }
 }
 
-/** Carries out all calls that are to be carried out now. */
+/** Carries out all calls that are to be carried out now; one to a tool that nobody has is answered instead. */
 export function makeCalls(step: Step, at: number): void {
   for (const call of runningCalls(step.state)) {
     const { toolCallId, toolName, input } = call;

@@ -147,12 +147,32 @@ test("R-STEP-3 calls run at the same time, and the model gets their results in t
   ]);
 });
 
-test("R-STEP-7 a tool that is not known gets an error, and the run goes on", async () => {
+test("R-STEP-7 R-STEP-2 a tool that is not known gets an error after the step's end, and the run goes on", async () => {
   const { provider, runs } = house;
-  provider.on(MODEL, inOrder(says("", [["c", "teleport"]]), says("I cannot.")));
+  provider.on(
+    MODEL,
+    inOrder(
+      says("", [
+        ["c", "teleport"],
+        ["d", "clock"],
+      ]),
+      says("I cannot."),
+    ),
+  );
+  provider.on(toolPath("clock"), gives(1));
   const { outcome, events } = await play(runs, {});
+  const order = kinds(events).filter((kind) => /^(tool_call|context_usage|step finished|tool_result)$/.test(kind));
+  expect(order.slice(0, 6)).toEqual([
+    "tool_call",
+    "tool_call",
+    "context_usage",
+    "step finished",
+    "tool_result",
+    "tool_result",
+  ]);
   expect(payloads(events, "tool_result")).toMatchObject([
     { toolCallId: "c", output: { success: false, error: "Unknown tool teleport." }, isError: true },
+    { toolCallId: "d", output: 1 },
   ]);
   expect(outcome).toMatchObject({ finalText: "I cannot." });
 });

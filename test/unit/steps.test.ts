@@ -314,19 +314,42 @@ describe("tool calls", () => {
     });
   });
 
-  test("R-STEP-7 a tool that nobody has is answered at once, and the loop goes on", () => {
-    const run = drive(of(), [begin, says("a", call("c1", "nobody"), text("?"), stopped("tool_calls")), answers]);
-    expect(results(run)).toEqual([
-      {
-        toolCallId: "c1",
-        toolName: "nobody",
-        output: { success: false, error: "Unknown tool nobody." },
-        isError: true,
-      },
+  test("R-STEP-7 R-STEP-2 a tool that nobody has gets its result after the step like any other, and the loop goes on", () => {
+    const run = drive(of(), [
+      begin,
+      says("a", call("c1", "nobody"), text("?"), call("c2", "nobody"), usage(10, 5), stopped("tool_calls")),
+      answers,
     ]);
-    expect(story(run).indexOf("result c1 error")).toBe(story(run).indexOf("call c1") + 1);
+    const unknown = { toolName: "nobody", output: { success: false, error: "Unknown tool nobody." }, isError: true };
+    expect(results(run)).toEqual([
+      { toolCallId: "c1", ...unknown },
+      { toolCallId: "c2", ...unknown },
+    ]);
+    expect(story(run).slice(story(run).indexOf("call c1"), -6)).toEqual([
+      "call c1",
+      "text ?",
+      "call c2",
+      "usage",
+      "context_usage",
+      "step 0 finished tool_calls",
+      "result c1 error",
+      "result c2 error",
+      "step 1 started",
+    ]);
     expect(called(run)).toEqual([]);
     expect(run.outcome).toMatchObject({ outcome: "completed", finalText: "?Done.", stopReason: "stop" });
+  });
+
+  test("R-STEP-7 R-STEP-11 a restart before that result gives it once, as if nothing had been", () => {
+    const asked: Act[] = [begin, says("a", call("c1", "nobody"), stopped("tool_calls"))];
+    const whole = drive(of(), [...asked, answers]);
+    // Lost are the result, the next step's beginning and its attempt; then the latter two; then nothing.
+    for (const lost of [3, 2, 0]) {
+      const run = drive(of(), [...asked, { type: "crash", lost }, answers]);
+      expect(results(run)).toEqual(results(whole));
+      expect(turns(run.state)).toEqual(turns(whole.state));
+      expect(run.outcome).toMatchObject({ outcome: "completed", finalText: "Done." });
+    }
   });
 
   test("R-STEP-8 an id that was used before gets a number, in pieces and whole", () => {

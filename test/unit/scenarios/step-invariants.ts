@@ -89,6 +89,9 @@ function* orderFaults(charter: Charter, log: readonly LogEvent[]): Generator<str
       event.type === "tool_call" ||
       event.type === "tool_call_delta" ||
       event.type === "attempt";
+    if (event.type === "tool_result" && open && log.slice(index).some(({ type }) => type === "step")) {
+      yield "a result before its step's end";
+    }
     if (isOutput && !open) yield `${event.type} outside of a step`;
     if (event.type === "attempt" && event.payload.step !== step) yield "an attempt of another step";
     const isLast = log.slice(index + 1).every(({ type }) => type === "terminal" || isBetween(type));
