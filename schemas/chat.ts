@@ -1,4 +1,12 @@
 // What is said between the edge, a run and the object of a visitor, which keeps the visitor's chats. Plain values: they cross an RPC boundary.
+import type * as v from "valibot";
+import type {
+  chatDetailSchema,
+  chatImageSchema,
+  chatSummarySchema,
+  displayMessageSchema,
+  historyEntrySchema,
+} from "./dialects/sveda-chats.ts";
 import type { JsonRecord } from "./json.ts";
 import type { StopReason } from "./outcome.ts";
 import type { Message } from "./run.ts";
@@ -6,54 +14,23 @@ import type { CallRecord, CarriedCall } from "./tool.ts";
 import type { AccountedUsage } from "./usage.ts";
 
 /** A message as the visitor's page shows it. */
-export interface DisplayMessage {
-  id: string;
-  role: "user" | "assistant" | "system" | "tool";
-  content: string;
-  parts: JsonRecord[];
-  reasoning?: string;
-}
+export type DisplayMessage = v.InferOutput<typeof displayMessageSchema>;
 
 /** A picture in a user's message, for the models that see: at an address, or as base64 with its type. */
-export type ChatImage = { url: string } | { data: string; mediaType: string };
+export type ChatImage = v.InferOutput<typeof chatImageSchema>;
+
+type PublishedEntry = v.InferOutput<typeof historyEntrySchema>;
+type PublishedCall = NonNullable<PublishedEntry["tool_calls"]>[number];
 
 /** One entry of the conversation as a model reads it, in the form in which histories are published. */
-export interface HistoryEntry {
-  role: "user" | "assistant" | "system" | "tool";
-  content: string;
-  reasoning?: string;
-  tool_calls?: {
-    id: string;
-    function: { name: string; arguments: string };
-    execution: "server" | "client";
-    confirmation?: "required";
-    /** For the provider that made the call; no page is shown it. */
-    echo?: JsonRecord;
-  }[];
-  tool_call_id?: string;
-  /** Only of a user's message; its content may then be empty. */
-  images?: ChatImage[];
+export interface HistoryEntry extends PublishedEntry {
+  /** `echo` is for the provider that made the call; no page is shown it. */
+  tool_calls?: (PublishedCall & { echo?: JsonRecord })[];
 }
 
-export interface ChatSummary {
-  id: string;
-  chatId: string;
-  title: string;
-  /** At most 160 characters of the first user text. */
-  preview: string;
-  tokensUsed: number;
-  version: number;
-  /** RFC 3339. */
-  createdAt: string;
-  updatedAt: string;
-}
+export type ChatSummary = v.InferOutput<typeof chatSummarySchema>;
 
-export interface ChatDetail extends ChatSummary {
-  messages: DisplayMessage[];
-  conversationHistory: HistoryEntry[];
-  /** The turn that runs now. */
-  activeRunId?: string;
-}
+export type ChatDetail = v.InferOutput<typeof chatDetailSchema>;
 
 /** `max` per window of so many minutes; a max of 0: no limit. */
 export interface Throttle {

@@ -1,0 +1,60 @@
+// A visitor's chats as their page is given them: the list, and one chat with its messages and its conversation. Shapes only.
+import * as v from "valibot";
+import { objectOnly } from "../object-only.ts";
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const record = objectOnly(v.record(v.string(), v.unknown()));
+const role = v.picklist(["user", "assistant", "system", "tool"]);
+const time = v.pipe(v.string(), v.isoTimestamp());
+
+export const displayMessageSchema = v.object({
+  id: v.string(),
+  role,
+  content: v.string(),
+  parts: v.array(record),
+  reasoning: v.exactOptional(v.string()),
+});
+
+export const chatImageSchema = v.union([
+  v.object({ url: v.string() }),
+  v.object({ data: v.string(), mediaType: v.string() }),
+]);
+
+const callEntrySchema = v.object({
+  id: v.string(),
+  /** `arguments` is JSON text. */
+  function: v.object({ name: v.string(), arguments: v.string() }),
+  execution: v.picklist(["server", "client"]),
+  confirmation: v.exactOptional(v.literal("required")),
+});
+
+export const historyEntrySchema = v.object({
+  role,
+  content: v.string(),
+  reasoning: v.exactOptional(v.string()),
+  tool_calls: v.exactOptional(v.array(callEntrySchema)),
+  tool_call_id: v.exactOptional(v.string()),
+  images: v.exactOptional(v.array(chatImageSchema)),
+});
+
+const summaryEntries = {
+  id: v.string(),
+  chatId: v.string(),
+  title: v.string(),
+  /** At most 160 characters of the first user text. */
+  preview: v.string(),
+  tokensUsed: count,
+  version: count,
+  createdAt: time,
+  updatedAt: time,
+};
+
+export const chatSummarySchema = v.object(summaryEntries);
+
+export const chatDetailSchema = v.object({
+  ...summaryEntries,
+  messages: v.array(displayMessageSchema),
+  conversationHistory: v.array(historyEntrySchema),
+  /** The turn that runs now. */
+  activeRunId: v.exactOptional(v.string()),
+});
