@@ -22,8 +22,11 @@ export type ProviderOutput =
 /** Facts about the attempt that show nothing. */
 export type ProviderNote =
   | { type: "model"; model: string }
-  /** Cumulative for the attempt: a later report replaces an earlier one. */
-  | { type: "usage"; usage: Usage }
+  /**
+   * Cumulative for the attempt: a later report replaces an earlier one. `apart`: tokens that the model has read and that the
+   * provider counts beside `inputTokens`, not in it.
+   */
+  | { type: "usage"; usage: Usage; apart?: number }
   | { type: "diagnostic"; code: string; parameter?: string }
   /** The answer is over; only usage or an end marker may follow. `proven`: it is complete whatever becomes of the connection. */
   | { type: "finishing"; proven?: true };

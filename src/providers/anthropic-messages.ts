@@ -17,7 +17,7 @@ import { thoughtLog } from "./thoughts.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { inputPiece, toolCallCollector, wholeInput } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
-import { knownCounts } from "./usage.ts";
+import { knownCounts, usageApart } from "./usage.ts";
 
 export const anthropicMessages: Adapter = {
   request: anthropicRequest,
@@ -64,7 +64,7 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
     const report = usageOf(asRecord(value));
     if (report === undefined) return;
     usage = { ...usage, ...report };
-    events.push({ type: "usage", usage });
+    events.push(usageApart(usage));
   };
 
   const say = (events: ProviderEvent[], text: string | undefined): void => {

@@ -17,7 +17,7 @@ import { thoughtLog } from "./thoughts.ts";
 import { toolBlocks } from "./tool-blocks.ts";
 import { inputPiece, toolCallCollector } from "./tool-calls.ts";
 import { untilVerdict } from "./until-verdict.ts";
-import { knownCounts } from "./usage.ts";
+import { knownCounts, usageApart } from "./usage.ts";
 
 export const bedrockConverse: Adapter = {
   request: bedrockConverseRequest,
@@ -127,7 +127,7 @@ export function bedrockConverseReader({ maxEvent }: ReaderLimits): Stage<Uint8Ar
         break;
       case "metadata": {
         const usage = usageOf(asRecord(payload["usage"]));
-        if (usage !== undefined) events.push({ type: "usage", usage });
+        if (usage !== undefined) events.push(usageApart(usage));
         counted = true;
       }
     }

@@ -64,7 +64,7 @@ function provider(step: Step, attempt: number, event: ProviderEvent | undefined,
       remember(step, noted(step.state.volatile, attempt, { model: event.model }));
       break;
     case "usage":
-      remember(step, noted(step.state.volatile, attempt, { usage: event.usage }));
+      remember(step, noted(step.state.volatile, attempt, { usage: event.usage, apart: event.apart ?? 0 }));
       break;
     case "diagnostic": {
       const { code, parameter } = event;

@@ -118,7 +118,9 @@ function beginStep(step: Step, at: number, number: number): void {
 function contextUsage(state: RunState, attempt: number): Payload<"context_usage"> {
   const { targetId, status, usage = {} } = state.attempts[attempt] ?? {};
   const { inputTokens, outputTokens, totalTokens } = usage;
-  const both = inputTokens !== undefined && outputTokens !== undefined ? inputTokens + outputTokens : totalTokens;
+  const { apart = 0 } = state.volatile.notes[attempt] ?? {};
+  const isCounted = inputTokens !== undefined && outputTokens !== undefined;
+  const both = isCounted ? inputTokens + apart + outputTokens : totalTokens;
   const own = estimate(state, status === "committed");
   const usedTokens = both ?? own.inputTokens + own.outputTokens;
   const planned = state.charter.chain.find(({ id }) => id === targetId);

@@ -26,6 +26,8 @@ export interface Volatile {
 
 export interface Note {
   usage?: Usage;
+  /** Tokens that the model has read and that the usage does not count as input. Stays when the usage is logged. */
+  apart?: number;
   model?: string;
 }
 

@@ -285,6 +285,32 @@ test("R-STEP-6 R-FALL-2 R-FALL-10 a later step falls back by itself; usage is th
   expect(given.filter(({ type }) => type === "tool_result").map((part) => part.tool_use_id)).toEqual(ids);
 });
 
+test("R-STEP-9 what fills the context is what the model has read, also from a cache whose tokens are reported apart", async () => {
+  const { provider, runs } = house;
+  const cached = { cache_read_input_tokens: 1000, cache_creation_input_tokens: 200 };
+  provider.on(
+    pathOf(anthropic, "b"),
+    streamScript(
+      ANTHROPIC_STREAM_TYPE,
+      anthropicMessages({ deltas: ["Yes."], usage: { input_tokens: 30, output_tokens: 8, ...cached } }),
+    ),
+  );
+  const apart = await play(runs, { targets: ["anthropic-b"] });
+  expect(payloads(apart.events, "context_usage")).toEqual([{ usedTokens: 1238, maxTokens: 128_000, percent: 1 }]);
+  // What is reported stays as it was reported.
+  const reported = { inputTokens: 30, outputTokens: 8, cachedInputTokens: 1000, cacheCreationInputTokens: 200 };
+  expect(apart.outcome["usage"]).toEqual(reported);
+  const part = { prompt_tokens_details: { cached_tokens: 1000 } };
+  provider.on(
+    MODEL,
+    says("Yes.", [], {
+      usage: { prompt_tokens: 1230, completion_tokens: 8, total_tokens: 1238, ...part },
+    }),
+  );
+  const within = await play(runs, {});
+  expect(payloads(within.events, "context_usage")).toMatchObject([{ usedTokens: 1238 }]);
+});
+
 test("R-STEP-4 client calls end the run once the server's own calls beside them have their results", async () => {
   const { provider, runs } = house;
   provider.on(

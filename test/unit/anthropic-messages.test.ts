@@ -45,13 +45,13 @@ test("R-PROV-5 a whole answer becomes its events in order", () => {
   const counts = { inputTokens: 9, cachedInputTokens: 3, cacheCreationInputTokens: 2 };
   expect(events(...wire)).toEqual([
     { type: "model", model: "test-model" },
-    { type: "usage", usage: { ...counts, outputTokens: 1 } },
+    { type: "usage", usage: { ...counts, outputTokens: 1 }, apart: 5 },
     { type: "reasoning", text: "Hm" },
     { type: "text", text: "Hel" },
     { type: "text", text: "lo" },
     { type: "tool_call_delta", toolCallId: "x", toolName: "f", inputText: '{"a":' },
     { type: "tool_call_delta", toolCallId: "x", toolName: "f", inputText: "1}" },
-    { type: "usage", usage: { ...counts, outputTokens: 5 } },
+    { type: "usage", usage: { ...counts, outputTokens: 5 }, apart: 5 },
     {
       type: "tool_call",
       toolCallId: "x",

@@ -52,6 +52,25 @@ test("R-PROV-5 a whole answer becomes its events in order", () => {
   ]);
 });
 
+test("R-PROV-5 R-STEP-9 input from the cache, or put there, is counted apart", () => {
+  const counts = { inputTokens: 12, outputTokens: 7, totalTokens: 519, cacheReadInputTokens: 400 };
+  const metadata = bedrockMetadata({ ...counts, cacheWriteInputTokens: 100 });
+  const usage = events(bedrockText("a"), bedrockStop(), metadata).filter(({ type }) => type === "usage");
+  expect(usage).toEqual([
+    {
+      type: "usage",
+      usage: {
+        inputTokens: 12,
+        outputTokens: 7,
+        totalTokens: 519,
+        cachedInputTokens: 400,
+        cacheCreationInputTokens: 100,
+      },
+      apart: 500,
+    },
+  ]);
+});
+
 test("R-PROV-5 text is given out with the packet that ends its message", () => {
   const reader = bedrockConverseReader({ maxEvent: 1000 });
   const message = bedrockText("é");

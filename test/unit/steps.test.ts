@@ -598,6 +598,17 @@ describe("context usage", () => {
     expect(usages(drive(small(100), [begin, says("a", total, stopped("stop"))]))[0]?.usedTokens).toBe(50);
   });
 
+  test("R-STEP-9 input that is reported apart counts by its latest report, and only beside input and output", () => {
+    const counts = { inputTokens: 5, outputTokens: 1 };
+    const apart = (tokens: number): ProviderEvent => ({ type: "usage", usage: counts, apart: tokens });
+    const used = (...said: ProviderEvent[]) =>
+      usages(drive(of(), [begin, says("a", ...said, stopped("stop"))])).map(({ usedTokens }) => usedTokens);
+    expect(used(apart(40))).toEqual([46]);
+    expect(used(apart(40), apart(30))).toEqual([36]);
+    expect(used(apart(40), usage(5, 1))).toEqual([6]);
+    expect(used({ type: "usage", usage: { totalTokens: 50 }, apart: 40 })).toEqual([50]);
+  });
+
   test("R-STEP-9 R-USAGE-1 else an estimate, which grows by the turns that are sent again", () => {
     const sent = [begin, says("a", text("12345678"), call("c1"), stopped("stop")), gives("c1", "x".repeat(400))];
     const [first, second] = usages(drive(of(), [...sent, says("a", text("1234"), stopped("stop"))]));
