@@ -25,15 +25,31 @@ export function hostUrlProblem(text: string, { open, origins }: HostUrlRules): s
 
 const originOf = (text: string): string | undefined => (URL.canParse(text) ? new URL(text).origin : undefined);
 
-/** Names that only mean something inside a network. */
-const innerNames = ["localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "home.arpa"];
+/** Last labels of names that only mean something inside a network (`default` and `svc`: of a Kubernetes cluster). */
+const innerNames = new Set([
+  "arpa",
+  "corp",
+  "default",
+  "home",
+  "internal",
+  "intranet",
+  "invalid",
+  "lan",
+  "local",
+  "localdomain",
+  "localhost",
+  "private",
+  "svc",
+  "test",
+]);
 
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicV6(hostname.slice(1, -1));
   // The parser of URLs has made every spelling of an IPv4 address into four decimals.
   if (/^\d+(\.\d+){3}$/.test(hostname)) return isPublicV4(hostname);
-  const name = hostname.replace(/\.$/, "").toLowerCase();
-  return name.includes(".") && !innerNames.some((inner) => name.endsWith(`.${inner}`));
+  // Any number of dots at the end, a resolver may pass over.
+  const labels = hostname.replace(/\.+$/, "").toLowerCase().split(".");
+  return labels.length > 1 && !labels.includes("") && !innerNames.has(labels.at(-1) ?? "");
 }
 
 /** Ranges that are not for the public internet (IANA's special-purpose registry): first address, bits of the prefix. */
