@@ -123,7 +123,7 @@ export type Route = v.InferOutput<typeof routeSchema>;
 const secretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]*$/));
 const httpUrl = v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^#@]*$/));
 const globs = v.array(v.pipe(v.string(), v.regex(/^(\*|\*?[^*]+|[^*]+\*)$/)));
-const toolMode = v.picklist(["read", "write", "delete"]);
+export const toolModeSchema = v.picklist(["read", "write", "delete"]);
 
 export const toolConfigSchema = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/)),
@@ -132,7 +132,7 @@ export const toolConfigSchema = v.strictObject({
   /** JSON Schema of the input object. */
   parameters: v.optional(v.record(v.string(), v.unknown()), { type: "object", properties: {} }),
   domain: v.optional(v.pipe(v.string(), v.minLength(1)), "other"),
-  mode: v.optional(toolMode, "read"),
+  mode: v.optional(toolModeSchema, "read"),
   confirmation: v.optional(v.literal("required")),
   /** A call whose run was cut off may be made again. */
   idempotent: v.optional(v.boolean(), false),
@@ -162,7 +162,7 @@ export const policySchema = objectOnly(
         v.strictObject({
           allow: v.optional(globs),
           domains: v.optional(v.array(v.string())),
-          max_mode: v.optional(toolMode),
+          max_mode: v.optional(toolModeSchema),
         }),
       ),
     ),

@@ -42,7 +42,8 @@ function commonDomains(first: readonly string[], second: readonly string[]): str
 /** The patterns for what both lists match. The first list left out: nothing; the second: no limit. */
 function common(first: readonly string[] = [], second: readonly string[] = ["*"]): string[] {
   const both = first.flatMap((one) => second.flatMap((other) => meet(one, other) ?? []));
-  return [...new Set(both)];
+  // The empty pattern matches nothing.
+  return [...new Set(both)].filter((pattern) => pattern !== "");
 }
 
 /**
@@ -56,12 +57,13 @@ function meet(one: string, other: string): string | undefined {
   return isSuffix(one) && isPrefix(other) ? other : undefined;
 }
 
-const isPrefix = (pattern: string): boolean => pattern.endsWith("*");
 const isSuffix = (pattern: string): boolean => pattern.startsWith("*");
+const isPrefix = (pattern: string): boolean => !isSuffix(pattern) && pattern.endsWith("*");
 
 /** True when `wide` matches everything that `narrow` matches. */
 function covers(wide: string, narrow: string): boolean {
   if (wide === "*" || wide === narrow) return true;
+  if (narrow === "*") return false;
   if (isSuffix(wide)) return !isPrefix(narrow) && narrow.endsWith(wide.slice(1));
   return isPrefix(wide) && !isSuffix(narrow) && narrow.startsWith(wide.slice(0, -1));
 }

@@ -49,12 +49,12 @@ test.each<[string, Policy | undefined, Policy | undefined, object]>([
 });
 
 test("R-SVH-9 what the rules allow is said to be allowed", () => {
-  const name = fc.constantFrom("a", "ab", "abz", "z", "az", "b", "bz");
+  const name = fc.constantFrom("a", "ab", "abz", "z", "az", "b", "bz", "a*b", "a*", "ba*", "*");
   const pattern = fc.oneof(
     name,
     name.map((text) => `${text}*`),
     name.map((text) => `*${text}`),
-    fc.constant("*"),
+    fc.constantFrom("*", "", "a*b", "a*z*", "**", "*a*"),
   );
   const mode = fc.constantFrom("read" as const, "write" as const, "delete" as const);
   const policy = fc.record(

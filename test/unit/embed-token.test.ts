@@ -28,3 +28,27 @@ test("R-SVH-3 a token is good to the end of its last second, and then no more", 
   expect(await at(999)).toEqual(claims);
   expect(await at(1000)).toBeUndefined();
 });
+
+test("R-SVH-3 a visitor's name has 64 characters at most, however many units they take", async () => {
+  const visitorOf = async (visitor_id: string) => {
+    const token = tokenOf(keyOf("secret", "local"), JSON.stringify({ ...claims, visitor_id }));
+    return (await openEmbedToken("secret", token, 0))?.visitor_id;
+  };
+  for (const name of ["🎉".repeat(64), "é".repeat(64), ` ${"x".repeat(64)} `]) {
+    expect(await visitorOf(name)).toBe(name.trim());
+  }
+  for (const name of ["🎉".repeat(65), "x".repeat(65), " ", ""]) expect(await visitorOf(name)).toBeUndefined();
+});
+
+test("R-SVH-3 grants in a token: odd patterns and modes can be read, other shapes cannot", async () => {
+  const grantsOf = async (grants: unknown) => {
+    const token = tokenOf(keyOf("secret", "local"), JSON.stringify({ ...claims, grants }));
+    return (await openEmbedToken("secret", token, 0))?.grants;
+  };
+  expect(await grantsOf({ mcp: { allow: ["", "a*b"], max_mode: "WRITE" } })).toEqual({
+    mcp: { allow: ["", "a*b"], max_mode: "read" },
+  });
+  for (const grants of ["x", [], { mcp: { allow: "*" } }, { web: 1 }, { unknown: true }]) {
+    expect(await grantsOf(grants)).toBeUndefined();
+  }
+});

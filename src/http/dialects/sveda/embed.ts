@@ -1,8 +1,12 @@
 // What a host and its page ask for before a turn: a token for a visitor, and what the widget shows.
 import * as v from "valibot";
 import type { HostServer } from "../../../../schemas/chat.ts";
-import { policySchema, type Policy } from "../../../../schemas/config.ts";
-import { embedTokenRequestSchema, type EmbedTokenRequest } from "../../../../schemas/dialects/sveda-embed.ts";
+import type { Policy } from "../../../../schemas/config.ts";
+import {
+  embedTokenRequestSchema,
+  grantsSchema,
+  type EmbedTokenRequest,
+} from "../../../../schemas/dialects/sveda-embed.ts";
 import { capabilitiesOf } from "../../../run/capabilities.ts";
 import { hostUrlProblem } from "../../../run/host-url.ts";
 import { utf8Length } from "../../../run/utf8.ts";
@@ -12,7 +16,6 @@ import { readBody } from "./body.ts";
 import { ADMIN_VISITOR, signEmbedToken } from "./embed-token.ts";
 import { DEFAULT_MODEL, modelList } from "./models.ts";
 import {
-  absent,
   fromProblem,
   svedaFound,
   svedaProblemResponse,
@@ -30,7 +33,6 @@ const MAX_VISITOR_BYTES = 64;
 /** `POST /sveda/embed/token`: a token for a visitor, made for a host. */
 export async function createEmbedToken({ request, env, config }: SvedaContext): Promise<Response> {
   const { sveda } = config;
-  if (!sveda.embed) return svedaProblemResponse(absent);
   const body = await readBody(request, embedTokenRequestSchema, config.limits.maxBodyBytes, {});
   if (!body.ok) return svedaProblemResponse(body.problem);
   const host = await hostOf(request, env);
@@ -101,14 +103,15 @@ function wishesOf(body: EmbedTokenRequest, { policies, open, origins }: TokenRul
   if (url === "" && credential !== "") return refuse("host_mcp_token requires host_mcp_url");
   const fault = url === "" ? undefined : hostUrlProblem(url, { open, origins });
   if (fault !== undefined) return refuse("host_mcp_url must be a valid URL");
-  const named = (body.visitor_id ?? "").trim();
+  // Names are UTF-8 where they are kept: what is not would be somebody else there.
+  const named = (body.visitor_id ?? "").trim().toWellFormed();
   const visitor = named === "" ? crypto.randomUUID() : named;
   if (visitor.toLowerCase() === ADMIN_VISITOR) return refuse("visitor_id is reserved");
   if (utf8Length(visitor) > MAX_VISITOR_BYTES) return refuse("visitor_id is too long");
   const policy = body.policy?.trim();
   if (policy !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(policy)) return refuse("policy name is invalid");
   if (policy !== undefined && !Object.hasOwn(policies, policy)) return refuse("unknown policy");
-  const grants = v.safeParse(v.nullish(policySchema), body.grants);
+  const grants = v.safeParse(v.nullish(grantsSchema), body.grants);
   if (!grants.success) return refuse("grants are invalid");
   return svedaFound({
     visitor,
@@ -121,7 +124,6 @@ function wishesOf(body: EmbedTokenRequest, { policies, open, origins }: TokenRul
 /** `GET /sveda/embed/config`: how the widget looks, which models there are, what the visitor may use. */
 export async function readEmbedConfig({ request, env, config }: SvedaContext): Promise<Response> {
   const { sveda } = config;
-  if (!sveda.embed) return svedaProblemResponse(absent);
   const visitor = await visitorOf(request, env);
   if (!visitor.ok) return svedaProblemResponse(visitor.problem);
   const policy = policyOf(visitor.value, config);
