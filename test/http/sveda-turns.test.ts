@@ -377,6 +377,19 @@ test("R-SVH-24 the message endpoint answers with the whole text, its tokens and 
   expect(await state.json()).toMatchObject({ status: "completed", steps: 2 });
 });
 
+test("R-SVH-24 a repeat of a message has the whole answer, whatever cursor comes with it", async () => {
+  const { visitor, chatId } = await titledChat();
+  modelSays(house.provider, words(["It is ", "noon."]));
+  const ask = { chatId, messages: [{ id: "m-1", role: "user", content: "When?" }] };
+  const first: unknown = await (await visitor.post("/message", ask)).json();
+  expect(first).toMatchObject({ explanation: "It is noon." });
+  for (const cursor of ["4", "999", "no cursor"]) {
+    const again = await visitor.post("/message", ask, { "last-event-id": cursor });
+    expect([again.status, await again.json()]).toEqual([200, first]);
+  }
+  expect(modelCalls(house.provider)).toHaveLength(1);
+});
+
 test("R-SVH-24 an error after some text is told beside it, one without text is 500, and open calls are named", async () => {
   const { visitor, chatId } = await titledChat();
   modelSays(

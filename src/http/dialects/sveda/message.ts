@@ -2,7 +2,7 @@
 import { sseReader } from "../../../wire/sse-reader.ts";
 import { asCount, asRecord, asText, parseJson } from "../../../wire/json.ts";
 import type { SvedaContext } from "./context.ts";
-import { svedaProblemResponse } from "./problem.ts";
+import { svedaFound, svedaProblemResponse } from "./problem.ts";
 import { runHeaders } from "./reading.ts";
 import { openTurn } from "./turn.ts";
 
@@ -10,7 +10,8 @@ import { openTurn } from "./turn.ts";
 const MAX_EVENT = 256 * 1024 * 1024;
 
 export async function answerTurn(context: SvedaContext): Promise<Response> {
-  const turn = await openTurn(context);
+  // A cursor is for streams: the answer is the whole one.
+  const turn = await openTurn(context, () => svedaFound("start"));
   if (!turn.ok) return svedaProblemResponse(turn.problem);
   const { runId, chatId, reading } = turn.value;
   const { text, tokens, finishReason, error } = await collect(reading.body);

@@ -1,19 +1,12 @@
 // A turn from what was asked to its run: begins it at the visitor's object, starts the run once, and attaches to it.
+import type { ReadFrom } from "../../../../schemas/attach.ts";
 import type { TurnAnswer, TurnRequest } from "../../../../schemas/chat.ts";
 import type { SvedaTurn } from "../../../dialects/sveda-request.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
 import { sha256Hex } from "../../digest.ts";
-import { readFrom } from "../../read-from.ts";
 import { askedTurn, type AskedTurn } from "./asked-turn.ts";
 import { runStub, visitorStub, type SvedaContext } from "./context.ts";
-import {
-  fromProblem,
-  svedaFound,
-  svedaRefused,
-  unprocessable,
-  type SvedaProblem,
-  type SvedaResult,
-} from "./problem.ts";
+import { svedaFound, svedaRefused, unprocessable, type SvedaProblem, type SvedaResult } from "./problem.ts";
 import { readingOf, svedaQuery } from "./reading.ts";
 import { throttleOf, TOO_MANY_ATTEMPTS } from "./throttle.ts";
 import { planTurn } from "./turn-plan.ts";
@@ -27,7 +20,11 @@ export interface OpenTurn {
 
 const BUSY_RETRY_MS = 1000;
 
-export async function openTurn(context: SvedaContext): Promise<SvedaResult<OpenTurn>> {
+/** `cursor`: where a repeat is read from, as far as the request may say so. */
+export async function openTurn(
+  context: SvedaContext,
+  cursor: (request: Request) => SvedaResult<ReadFrom>,
+): Promise<SvedaResult<OpenTurn>> {
   const { env, config } = context;
   const read = await askedTurn(context);
   if (!read.ok) return read;
@@ -37,7 +34,7 @@ export async function openTurn(context: SvedaContext): Promise<SvedaResult<OpenT
   const answer = await begin(chats, await turnRequest(asked, context));
   if (!answer.begun) return svedaRefused(refusal(answer, turn));
   const { runId } = answer;
-  if (answer.repeat) return attach(context, asked, runId);
+  if (answer.repeat) return attach(context, asked, runId, cursor);
   const plan = await planTurn(asked, answer, context);
   if (!plan.ok) {
     await chats.abandonTurn(runId);
@@ -108,16 +105,16 @@ function refusal(answer: Extract<TurnAnswer, { begun: false }>, { model }: Sveda
   }
 }
 
-/** A repeat reads the run that the first one started, from its cursor on. */
+/** A repeat reads the run that the first one started. */
 async function attach(
   { request, env, config }: SvedaContext,
   { visitor, chatId }: AskedTurn,
   runId: string,
+  cursor: (request: Request) => SvedaResult<ReadFrom>,
 ): Promise<SvedaResult<OpenTurn>> {
-  const start = readFrom(request);
-  if (!start.ok) return svedaRefused({ ...fromProblem(start.problem), code: "invalid" });
-  const from = start.value.from === "snapshot" ? "start" : start.value.from;
-  const query = svedaQuery(from, config.limits.attachWaitMs);
+  const from = cursor(request);
+  if (!from.ok) return from;
+  const query = svedaQuery(from.value, config.limits.attachWaitMs);
   const answer = await runStub(env, visitor.tenant, runId).attach(query);
   if (!(answer instanceof Response) && answer.refused === "not_found") return svedaRefused(notYet);
   const reading = readingOf(answer);
