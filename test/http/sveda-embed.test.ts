@@ -52,8 +52,40 @@ test("R-SVH-1 a path that is not there is not_found, whatever the method, and a 
       expect([status, text]).toEqual([404, '{"ok":false,"error":"not_found"}']);
     }
   }
-  const wrong = await exchange(server.port, "/sveda/chat-histories/a", { method: "PUT" });
-  expect([wrong.status, wrong.text, wrong.headers["allow"]]).toEqual([405, "", "GET, PATCH, DELETE"]);
+  for (const [method, path, allow] of [
+    ["PUT", "/chat-histories/a", "GET, HEAD, PATCH, DELETE"],
+    ["GET", "/stream", "POST"],
+    ["HEAD", "/stream", "POST"],
+    ["POST", "/health", "GET, HEAD"],
+    ["DELETE", "/ready", "GET, HEAD"],
+    ["DELETE", "/ready/", "GET, HEAD"],
+    ["GET", "/embed/token", "POST"],
+  ] as const) {
+    const wrong = await exchange(server.port, `/sveda${path}`, { method });
+    expect([path, wrong.status, wrong.text, wrong.headers["allow"]]).toEqual([path, 405, "", allow]);
+  }
+});
+
+test("R-SVH-1 a slash at the end changes nothing, and HEAD is GET without its body", async () => {
+  for (const [path, status] of [
+    ["/health", 200],
+    ["/ready", 200],
+    ["/chat-histories", 200],
+    ["/chat-histories/nobody", 404],
+    ["/embed/config", 200],
+    ["/runs/nobody", 404],
+  ] as const) {
+    const headers = withToken(token);
+    const plain = await exchange(server.port, `/sveda${path}`, { headers });
+    const slash = await exchange(server.port, `/sveda${path}/`, { headers });
+    const head = await exchange(server.port, `/sveda${path}/`, { method: "HEAD", headers });
+    expect([path, plain.status]).toEqual([path, status]);
+    expect([path, slash.status, slash.text]).toEqual([path, status, plain.text]);
+    expect([path, head.status, head.text]).toEqual([path, status, ""]);
+    expect(head.headers["content-type"]).toBe(plain.headers["content-type"]);
+  }
+  const unasked = await exchange(server.port, "/sveda/chat-histories", { method: "HEAD" });
+  expect(unasked.status).toBe(401);
 });
 
 test.each([
@@ -164,6 +196,9 @@ test.each([
   [{ grants: [] }, "grants are invalid"],
   [{ grants: { mcp: { allow: "*" } } }, "grants are invalid"],
   [{ grants: { mcp: [] } }, "grants are invalid"],
+  [{ grants: { mcp: { allow: [5] } } }, "grants are invalid"],
+  [{ grants: { mcp: { max_mode: 1 } } }, "grants are invalid"],
+  [{ grants: { client: { allow: [null] } } }, "grants are invalid"],
   [{ grants: { tools: {} } }, "grants are invalid"],
   [{ policy: "support", grants: { web: "yes" } }, "grants are invalid"],
 ])("R-SVH-5 refuses %j", async (body, message) => {
@@ -176,6 +211,7 @@ test("R-SVH-5 takes names up to their limits, and policies with surrounding spac
     { visitor_id: "x".repeat(64) },
     { policy: " support " },
     { grants: {} },
+    { grants: { web: null, mcp: { allow: ["", "a*b", "**"], domains: [""], max_mode: "admin" }, client: null } },
     { policy: "bare", grants: { web: true, mcp: { allow: ["a*", "*b", "c"], domains: [], max_mode: "delete" } } },
     { host_mcp_url: "http://localhost:9/mcp", host_mcp_token: "t" },
     { host_mcp_url: "https://example.com/mcp" },
@@ -224,6 +260,21 @@ test("R-SVH-8 R-SVH-9 the configuration says what policy and grants allow togeth
         code: true,
         mcp: { allow: ["crm_read*"], domains: ["crm", "mail"], max_mode: "read" },
         client: { allow: ["*"] },
+      },
+    },
+  ]);
+});
+
+test("R-SVH-9 grants may hold patterns that match nothing or a name alone, and a mode that is not known reads only", async () => {
+  const grants = { mcp: { allow: ["", "a*b", "c*"], max_mode: "admin" }, client: { allow: [""] } };
+  const { token: odd } = await mint(server.origin, { grants });
+  const response = await fetch(`${base}/embed/config`, { headers: withToken(odd) });
+  expect(await said(response)).toMatchObject([
+    200,
+    {
+      capabilities: {
+        mcp: { allow: ["a*b", "c*"], domains: [], max_mode: "read" },
+        client: { allow: [] },
       },
     },
   ]);

@@ -166,6 +166,8 @@ test("R-SVH-7 R-SVH-10 embed: false takes tokens and the widget's configuration 
       await post(`${url}/embed/token`, {}, { "x-sveda-host-key": KEY }),
       await post(`${url}/embed/token`, "{"),
       await fetch(`${url}/embed/config`),
+      await fetch(`${url}/embed/token`),
+      await fetch(`${url}/embed/config/`, { method: "DELETE" }),
     ]) {
       expect([response.status, await response.text()]).toEqual([404, ""]);
     }

@@ -11,14 +11,23 @@ import { extractDocuments } from "./extract.ts";
 import { health, ready } from "./health.ts";
 import { deleteHistory, listHistories, readHistory, renameHistory } from "./histories.ts";
 import { answerTurn } from "./message.ts";
-import { fromProblem, noSuchPath, svedaProblemResponse } from "./problem.ts";
+import { absent, fromProblem, noSuchPath, svedaProblemResponse } from "./problem.ts";
 import { keepReport, listReports } from "./reports.ts";
 import { cancelTurn, readTurnEvents } from "./runs.ts";
 import { streamTurn } from "./stream.ts";
 
-type Handler = (context: SvedaContext) => Response | Promise<Response>;
+type Answer = Response | Promise<Response>;
+type Handler = (context: SvedaContext) => Answer;
+/** Of paths that answer under a wrong configuration too. */
+type EarlyHandler = (env: Env, settings: Result<Config>) => Answer;
+type Methods<H> = Partial<Record<string, H>>;
 
-const surface: Record<string, Record<string, Handler>> = {
+const early: Record<string, Methods<EarlyHandler>> = {
+  "/sveda/health": { GET: health },
+  "/sveda/ready": { GET: ready },
+};
+
+const surface: Record<string, Methods<Handler>> = {
   "/sveda/stream": { POST: streamTurn },
   "/sveda/message": { POST: answerTurn },
   "/sveda/runs/:name": { GET: readTurnEvents },
@@ -32,10 +41,19 @@ const surface: Record<string, Record<string, Handler>> = {
 };
 
 const router = Router();
-for (const [path, methods] of Object.entries(surface)) {
-  router.all(path, (request, env: Env, config: Config, original: Request) =>
-    dispatch(methods, { request: original, env, config, name: decodedParameter(request.params["name"] ?? "") }),
+for (const [path, methods] of Object.entries(early)) {
+  router.all(path, (_request, env: Env, settings: Result<Config>, request: Request) =>
+    dispatch(methods, request, (handler) => handler(env, settings)),
   );
+}
+for (const [path, methods] of Object.entries(surface)) {
+  router.all(path, ({ params }, env: Env, settings: Result<Config>, request: Request) => {
+    if (!settings.ok) return svedaProblemResponse(fromProblem(settings.problem));
+    const config = settings.value;
+    if (!config.sveda.embed && path.startsWith("/sveda/embed/")) return svedaProblemResponse(absent);
+    const name = decodedParameter(params["name"] ?? "");
+    return dispatch(methods, request, (handler) => handler({ request, env, config, name }));
+  });
 }
 
 export const isSvedaPath = (pathname: string): boolean => pathname === "/sveda" || pathname.startsWith("/sveda/");
@@ -51,23 +69,27 @@ export async function handleSveda(request: Request, env: Env, settings: Result<C
 }
 
 async function answer(request: Request, env: Env, settings: Result<Config>): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  if (request.method === "GET" && pathname === "/sveda/health") return health();
-  if (request.method === "GET" && pathname === "/sveda/ready") return ready(env, settings);
-  if (!settings.ok) return svedaProblemResponse(fromProblem(settings.problem));
   try {
-    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy.
+    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy. It passes over slashes at the end.
     const plain = { method: request.method, url: request.url };
-    const matched: unknown = await router.fetch(plain, env, settings.value, request);
+    const matched: unknown = await router.fetch(plain, env, settings, request);
     return matched instanceof Response ? matched : noSuchPath();
   } catch (error) {
     return svedaProblemResponse(fromProblem(faultProblem(error)));
   }
 }
 
-function dispatch(methods: Record<string, Handler>, context: SvedaContext): Response | Promise<Response> {
-  const { method } = context.request;
+/** HEAD is GET, and of its answer all but the body. */
+async function dispatch<H>(methods: Methods<H>, request: Request, call: (handler: H) => Answer): Promise<Response> {
+  const isHead = request.method === "HEAD";
+  const method = isHead ? "GET" : request.method;
   const handler = Object.hasOwn(methods, method) ? methods[method] : undefined;
-  if (handler !== undefined) return handler(context);
-  return svedaProblemResponse({ code: "method", message: "" }, { allow: Object.keys(methods).join(", ") });
+  if (handler === undefined) {
+    const allow = Object.keys(methods).flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name]));
+    return svedaProblemResponse({ code: "method", message: "" }, { allow: allow.join(", ") });
+  }
+  const response = await call(handler);
+  if (!isHead) return response;
+  await response.body?.cancel();
+  return new Response(null, response);
 }
