@@ -153,7 +153,7 @@ export const mcpServerSchema = v.strictObject({
 });
 export type McpServerConfig = v.InferOutput<typeof mcpServerSchema>;
 
-export const policySchema = objectOnly(
+const policySchema = objectOnly(
   v.strictObject({
     web: v.optional(v.boolean()),
     code: v.optional(v.boolean()),
