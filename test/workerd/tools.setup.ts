@@ -64,12 +64,14 @@ function scriptHttpTools(provider: FaultProvider): void {
   on("no-http", [{ step: "write", bytes: "SSH-2.0-shop\r\n" }, { step: "fin" }]);
 }
 
-/** `answer`: to what comes after the beginning, which goes well. */
+const notAllowed: Script = [{ step: "head", status: 405, headers: { "content-length": "0" } }];
+
+/** `answer`: to what comes after the beginning, which goes well. `resumed`: to a client that asks for the rest of a stream. */
 type Answer = (message: { id: unknown; method: string; params: { cursor?: string; name?: string } }) => Script;
 
-function mcp(answer: Answer, headers: Record<string, string> = {}): ScriptMaker {
+function mcp(answer: Answer, headers: Record<string, string> = {}, resumed: Script = notAllowed): ScriptMaker {
   return (call) => {
-    if (call.method !== "POST") return [{ step: "head", status: 405, headers: { "content-length": "0" } }];
+    if (call.method !== "POST") return resumed;
     const message = JSON.parse(call.body);
     if (message.method === "initialize") {
       const result = {
@@ -144,9 +146,25 @@ function scriptMcpLists(provider: FaultProvider): void {
 
 /** MCP servers that fail in a call. */
 function scriptMcpCalls(provider: FaultProvider): void {
-  const on = (name: string, answer: Answer, headers?: Record<string, string>): void =>
-    provider.on(`/mcp/${name}`, mcp(answer, headers));
+  const on = (name: string, answer: Answer, headers?: Record<string, string>, resumed?: Script): void =>
+    provider.on(`/mcp/${name}`, mcp(answer, headers, resumed));
   const events = "text/event-stream";
+  /** A stream that names a place, and breaks off before its answer. */
+  const named = (name: string, resumed: Script): void =>
+    on(
+      name,
+      () => [head(events), { step: "chunk", bytes: "retry: 10\nid: place\ndata: \n\n" }, { step: "fin" }],
+      { "mcp-session-id": "s" },
+      resumed,
+    );
+  named("resume-404", whole(404, JSON_TYPE, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Gone"}}'));
+  named("resume-405", notAllowed);
+  named("resume-503", whole(503, "text/plain", "busy"));
+  named("resume-rst", [{ step: "rst" }]);
+  named("resume-204", [{ step: "head", status: 204 }]);
+  named("resume-json", whole(200, JSON_TYPE, "{}"));
+  named("resume-fin", [head(events), { step: "chunk", bytes: ": wait\n\n" }, { step: "lastChunk" }]);
+  on("half-place", () => [head(events), { step: "chunk", bytes: "id: place\ndata: " }, { step: "fin" }]);
   on("hang", () => [{ step: "hang" }]);
   on("hang-stream", () => [head(events), { step: "chunk", bytes: ": wait\n\n" }, { step: "hang" }]);
   on("fin-stream", () => [head(events), { step: "chunk", bytes: ": wait\n\n" }, { step: "lastChunk" }]);
