@@ -15,6 +15,7 @@ import {
   ticketSchema,
 } from "../../schemas/run.ts";
 import { localityOf, routeTargets } from "../run/settings.ts";
+import { svedaPaths, svedaSchemas, svedaSecuritySchemes } from "./dialects/sveda/openapi-paths.ts";
 import { openApiPaths } from "./openapi-paths.ts";
 
 export const API_VERSION = "1.0.0";
@@ -30,18 +31,22 @@ const published: Record<string, v.GenericSchema> = {
   TicketRequest: ticketRequestSchema,
   Ticket: ticketSchema,
   Config: configSchema,
+  ...svedaSchemas,
 };
 
 /** Rules between fields that the shapes cannot say. */
 const additions: Record<string, Record<string, unknown>> = {
   StartRequest: {
-    anyOf: [
-      { required: ["prompt"] },
-      { required: ["messages"] },
-      { required: ["previousRunId", "toolResults"] },
-      { required: ["previousRunId", "toolDecisions"] },
-    ],
+    anyOf: [{ required: ["prompt"] }, { required: ["messages"] }, { required: ["previousRunId"] }],
     dependentRequired: { toolResults: ["previousRunId"], toolDecisions: ["previousRunId"] },
+    dependentSchemas: {
+      previousRunId: {
+        properties: { prompt: false, messages: false },
+        description:
+          "The conversation is that of the earlier run, which needs results or decisions where its calls wait for them.",
+      },
+    },
+    not: { required: ["route", "targets"] },
   },
 };
 
@@ -75,12 +80,13 @@ export function openApi(origin: string): Record<string, unknown> {
     },
     servers: [{ url: origin }],
     security: [{ bearer: [] }, {}],
-    paths: openApiPaths,
+    paths: { ...openApiPaths, ...svedaPaths },
     components: {
       schemas,
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer" },
         ticket: { type: "apiKey", in: "query", name: "ticket" },
+        ...svedaSecuritySchemes,
       },
     },
   };

@@ -1,16 +1,8 @@
-// The paths of the OpenAPI document. Shapes are references to the generated schemas; a test holds the list against the router.
+// The native paths of the OpenAPI document. A test holds the list against the router.
 import { dialects } from "../dialects/index.ts";
+import { body, cursor, json, parameter, ref, runId } from "./openapi-parts.ts";
 
-const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const json = (name: string, description: string) => ({
-  description,
-  content: { "application/json": { schema: ref(name) } },
-});
 const problem = (description: string) => json("IndeRunError", description);
-const body = (name: string, required = true) => ({
-  required,
-  content: { "application/json": { schema: ref(name) } },
-});
 const stream = {
   description:
     "The run's events. SSE frames carry `id: sequence` and `data: StreamEvent`; NDJSON one StreamEvent per line.",
@@ -19,35 +11,12 @@ const stream = {
     "application/x-ndjson": { schema: ref("StreamEvent") },
   },
 };
-const parameter = (
-  name: string,
-  where: "path" | "query" | "header",
-  description: string,
-  schema: object = { type: "string" },
-) => ({
-  name,
-  in: where,
-  required: where === "path",
-  description,
-  schema,
-});
-const runId = parameter("runId", "path", "The run's name.", {
-  type: "string",
-  pattern: "^(?!\\.{1,2}$)[A-Za-z0-9._:~-]{1,128}$",
-});
 const wait = parameter("wait", "query", "Whole seconds to wait for the outcome.", {
   type: "integer",
   minimum: 0,
   maximum: 55,
 });
-const cursor = [
-  parameter("Last-Event-ID", "header", "Last sequence seen; beats the query.", { type: "integer", minimum: 0 }),
-  parameter("after", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
-  parameter("lastEventId", "query", "Last sequence seen.", { type: "integer", minimum: 0 }),
-  parameter("from", "query", "`now`: live only. `snapshot`: one merged event, then live.", {
-    enum: ["now", "snapshot"],
-  }),
-];
+const starting = cursor(["now", "snapshot"], "`now`: live only. `snapshot`: one merged event, then live.");
 const dialect = parameter("dialect", "query", "The stream's dialect.", { enum: Object.keys(dialects) });
 const faults = {
   400: problem("A field is not valid; details.validationIssues names it."),
@@ -65,7 +34,7 @@ export const openApiPaths = {
       parameters: [
         parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run."),
         wait,
-        ...cursor,
+        ...starting,
         dialect,
       ],
       requestBody: body("StartRequest"),
@@ -107,7 +76,7 @@ export const openApiPaths = {
       operationId: "readEvents",
       summary: "Attach to the run's events, from the beginning or after a cursor",
       security: [{ bearer: [] }, { ticket: [] }, {}],
-      parameters: [runId, ...cursor, dialect],
+      parameters: [runId, ...starting, dialect],
       responses: {
         ...faults,
         200: stream,

@@ -1,15 +1,6 @@
 // What a policy and grants allow together, for a page that shows it. Only a description: tools are tested against each of the two.
 import type { Policy } from "../../schemas/config.ts";
-
-export type Capabilities =
-  | { restricted: false }
-  | {
-      restricted: true;
-      web: boolean;
-      code: boolean;
-      mcp: { allow: string[]; domains: string[]; max_mode: Mode | null };
-      client: { allow: string[] };
-    };
+import type { Capabilities } from "../../schemas/dialects/sveda-answers.ts";
 
 type Mode = NonNullable<NonNullable<Policy["mcp"]>["max_mode"]>;
 

@@ -1,4 +1,5 @@
 // `POST /sveda/documents/extract`: the text of documents that a visitor hands over. Reads the form as it comes and keeps only text.
+import type { ExtractedDocument } from "../../../../schemas/dialects/sveda-answers.ts";
 import { characterCount } from "../../../wire/characters.ts";
 import { formBoundary, multipartReader, type FormItem } from "../../../wire/multipart.ts";
 import { drain } from "../../body.ts";
@@ -17,13 +18,6 @@ const MAX_DRAIN_BYTES = 64 * 1024 * 1024;
 /** Of all documents together. */
 const MAX_CHARACTERS = 150_000;
 
-interface Item {
-  filename: string;
-  ok: boolean;
-  text?: string;
-  error?: string;
-}
-
 export async function extractDocuments({ request, env }: SvedaContext): Promise<Response> {
   const visitor = await visitorOf(request, env);
   const items = visitor.ok ? await itemsOf(request) : visitor;
@@ -32,7 +26,7 @@ export async function extractDocuments({ request, env }: SvedaContext): Promise<
   return svedaProblemResponse(items.problem);
 }
 
-async function itemsOf(request: Request): Promise<SvedaResult<Item[]>> {
+async function itemsOf(request: Request): Promise<SvedaResult<ExtractedDocument[]>> {
   if (Number(request.headers.get("content-length") ?? 0) > MAX_FORM_BYTES) return svedaRefused(tooLarge);
   const boundary = formBoundary(request.headers.get("content-type") ?? "");
   if (boundary === undefined || request.body === null) return svedaRefused(noForm);
@@ -66,7 +60,7 @@ const noForm = unprocessable("The body is not a whole multipart form.");
 
 /** Every part whose name begins with `files` is a document; `take` is false when there are far too many. */
 function documentItems() {
-  const items: Item[] = [];
+  const items: ExtractedDocument[] = [];
   let left = MAX_CHARACTERS;
   let open: { filename: string; reader: DocumentReader } | undefined;
   const begin = (filename: string, mediaType: string | undefined): boolean => {

@@ -1,16 +1,9 @@
 // What this family calls a model: a route, a target, or the name a target's provider gives its model.
 import type { Config, Target } from "../../../../schemas/config.ts";
+import type { SvedaModel } from "../../../../schemas/dialects/sveda-answers.ts";
 import { routeTargets } from "../../../run/settings.ts";
 
 export const DEFAULT_MODEL = "default";
-
-export interface SvedaModel {
-  id: string;
-  label: string;
-  protocol: "responses" | "anthropic";
-  supports_thinking: boolean;
-  supportsThinking: boolean;
-}
 
 /** Routes first, then the targets that no route is named like. */
 export function modelList({ targets, routes }: Config): SvedaModel[] {
