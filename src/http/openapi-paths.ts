@@ -24,6 +24,10 @@ const faults = {
   403: problem("The ticket does not allow this, or the server is open on localhost only."),
   404: problem("There is no such run."),
 };
+const bodyFaults = {
+  413: problem("The body is too large."),
+  415: problem("The body is not application/json."),
+};
 
 export const openApiPaths = {
   "/v1/runs": {
@@ -50,8 +54,8 @@ export const openApiPaths = {
           "The name is taken by a run with another body or key, or `previousRunId` is not waiting any more.",
         ),
         410: problem("The events of `previousRunId` are no longer kept."),
+        ...bodyFaults,
         413: problem("The body or the prompt is too large."),
-        415: problem("The body is not application/json."),
         422: problem("No target of the route may serve the request, or it asks for something unsupported."),
         429: problem("The tenant has too many active runs."),
       },
@@ -105,7 +109,7 @@ export const openApiPaths = {
       security: [{ bearer: [] }, { ticket: [] }, {}],
       parameters: [runId],
       requestBody: body("CancelRequest", false),
-      responses: { ...faults, 200: json("StreamTerminalOutcome", "The standing outcome.") },
+      responses: { ...faults, ...bodyFaults, 200: json("StreamTerminalOutcome", "The standing outcome.") },
     },
   },
   "/v1/tickets": {
@@ -115,6 +119,7 @@ export const openApiPaths = {
       requestBody: body("TicketRequest"),
       responses: {
         ...faults,
+        ...bodyFaults,
         201: json("Ticket", "The ticket."),
         503: problem("The secret TICKET_SECRET is not set."),
       },
@@ -124,7 +129,7 @@ export const openApiPaths = {
     get: {
       operationId: "listRoutes",
       summary: "The configured routes and their targets",
-      responses: { ...faults, 200: { description: "The routes." } },
+      responses: { 401: faults[401], 403: faults[403], 200: { description: "The routes." } },
     },
   },
   "/healthz": {

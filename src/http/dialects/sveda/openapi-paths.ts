@@ -1,5 +1,5 @@
 // The Sveda family in the OpenAPI document: its paths, and the schemas that it brings. A test holds the list against the family's surface.
-import type * as v from "valibot";
+import * as v from "valibot";
 import * as answers from "../../../../schemas/dialects/sveda-answers.ts";
 import * as embed from "../../../../schemas/dialects/sveda-embed.ts";
 import { svedaEventSchema, svedaRequestSchema } from "../../../../schemas/dialects/sveda.ts";
@@ -9,7 +9,10 @@ export const svedaSchemas: Record<string, v.GenericSchema> = {
   SvedaStreamRequest: svedaRequestSchema,
   SvedaStreamEvent: svedaEventSchema,
   SvedaTurnAnswer: answers.turnAnswerSchema,
-  SvedaEmbedTokenRequest: embed.embedTokenRequestSchema,
+  SvedaEmbedTokenRequest: v.looseObject({
+    ...embed.embedTokenRequestSchema.entries,
+    grants: v.nullish(embed.grantsSchema),
+  }),
   SvedaEmbedToken: answers.embedTokenSchema,
   SvedaEmbedConfig: answers.embedConfigSchema,
   SvedaChatList: answers.chatListSchema,

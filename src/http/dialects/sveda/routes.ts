@@ -40,6 +40,11 @@ const surface: Record<string, Methods<Handler>> = {
   "/sveda/content-reports": { POST: keepReport, GET: listReports },
 };
 
+/** The methods of each path of the family; `:name` is a run's or a chat's. */
+export const svedaMethods: Record<string, string[]> = Object.fromEntries(
+  Object.entries({ ...early, ...surface }).map(([path, methods]) => [path, Object.keys(methods)]),
+);
+
 const router = Router();
 for (const [path, methods] of Object.entries(early)) {
   router.all(path, (_request, env: Env, settings: Result<Config>, request: Request) =>
