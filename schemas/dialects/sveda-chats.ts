@@ -34,6 +34,8 @@ export const historyEntrySchema = v.object({
   reasoning: v.exactOptional(v.string()),
   tool_calls: v.exactOptional(v.array(callEntrySchema)),
   tool_call_id: v.exactOptional(v.string()),
+  /** Only of a tool's entry: its content tells of a failure. */
+  is_error: v.exactOptional(v.literal(true)),
   images: v.exactOptional(v.array(chatImageSchema)),
 });
 

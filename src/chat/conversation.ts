@@ -1,15 +1,7 @@
 // What a turn makes of a chat's conversation: at its beginning what a model is to read, at its end what it answered. Pure.
 import type { HistoryEntry, TurnEnd, TurnRequest } from "../../schemas/chat.ts";
 import type { CallRecord } from "../../schemas/tool.ts";
-import {
-  adopted,
-  answered,
-  callEntryOf,
-  resultEntry,
-  resultText,
-  UNKNOWN_EFFECT,
-  withClientResults,
-} from "./history.ts";
+import { adopted, answered, answerOf, callEntryOf, resultEntry, UNKNOWN_EFFECT, withClientResults } from "./history.ts";
 
 export interface Opening {
   entries: HistoryEntry[];
@@ -60,7 +52,7 @@ export function withAnswer(
 ): { entries: HistoryEntry[]; answerAt: number } {
   let entries = [...stored];
   for (const { toolCallId, result } of end.carried) {
-    if (result !== undefined) entries = answered(entries, toolCallId, resultText(result));
+    if (result !== undefined) entries = answered(entries, toolCallId, answerOf(result));
   }
   return { entries: [...entries, ...end.steps.flatMap(stepEntries)], answerAt: entries.length };
 }
@@ -79,4 +71,4 @@ function stepEntries({ text, reasoning, calls }: TurnEnd["steps"][number]): Hist
 }
 
 const callResult = ({ toolCallId, result }: CallRecord): HistoryEntry[] =>
-  result === undefined ? [] : [resultEntry(toolCallId, resultText(result))];
+  result === undefined ? [] : [resultEntry(toolCallId, answerOf(result))];

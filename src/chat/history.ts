@@ -4,6 +4,8 @@ import type { CallRecord, ToolResult } from "../../schemas/tool.ts";
 import { asRecord, parseJson } from "../wire/json.ts";
 
 export type CallEntry = NonNullable<HistoryEntry["tool_calls"]>[number];
+/** What the entry of a result says of it. */
+type Answer = Pick<HistoryEntry, "content" | "is_error">;
 
 /** What a model reads of a call that nobody has answered. */
 export const NO_RESULT = JSON.stringify({ success: false, error: "No result was given." });
@@ -13,9 +15,11 @@ export const UNKNOWN_EFFECT: ToolResult = {
   isError: true,
 };
 
-/** A result as the text of its entry. */
-export const resultText = ({ output }: Pick<ToolResult, "output">): string =>
-  typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
+/** A result as its entry says it. */
+export const answerOf = ({ output, isError }: ToolResult): Answer => ({
+  content: typeof output === "string" ? output : (JSON.stringify(output) ?? "null"),
+  ...(isError === true && { is_error: true }),
+});
 
 export const callsOf = (entry: HistoryEntry): readonly CallEntry[] => entry.tool_calls ?? [];
 
@@ -47,10 +51,11 @@ export function callEntryOf({ toolCallId, toolName, input, execution, confirmati
   };
 }
 
-export const resultEntry = (toolCallId: string, content: string): HistoryEntry => ({
+export const resultEntry = (toolCallId: string, { content, is_error }: Answer): HistoryEntry => ({
   role: "tool",
   content,
   tool_call_id: toolCallId,
+  ...(is_error === true && { is_error }),
 });
 
 /**
@@ -78,7 +83,7 @@ function resultsIn(entries: readonly HistoryEntry[]): ReadonlyMap<CallEntry, His
  */
 export function settled(
   entries: readonly HistoryEntry[],
-  missing: (call: CallEntry) => string | undefined,
+  missing: (call: CallEntry) => Answer | undefined,
 ): HistoryEntry[] {
   const results = resultsIn(entries);
   return entries.flatMap((entry) => {
@@ -89,8 +94,8 @@ export function settled(
       if (call.id !== "" && call.function.name !== "" && !calls.has(call.id)) calls.set(call.id, call);
     }
     const answers = [...calls.values()].flatMap((call) => {
-      const content = results.get(call)?.content ?? missing(call);
-      return content === undefined ? [] : [resultEntry(call.id, content)];
+      const answer = results.get(call) ?? missing(call);
+      return answer === undefined ? [] : [resultEntry(call.id, answer)];
     });
     const { tool_calls: _all, ...rest } = entry;
     return [calls.size === 0 ? rest : { ...rest, tool_calls: [...calls.values()] }, ...answers];
@@ -111,7 +116,7 @@ export const openApprovals = (entries: readonly HistoryEntry[]): CallRecord[] =>
   openCalls(entries).filter(awaitsApproval).map(recordOf);
 
 /** The conversation with a result for an open call, after those of the same entry; as it was when no open call has this id. */
-export function answered(entries: readonly HistoryEntry[], toolCallId: string, content: string): HistoryEntry[] {
+export function answered(entries: readonly HistoryEntry[], toolCallId: string, answer: Answer): HistoryEntry[] {
   const results = resultsIn(entries);
   const at = entries.findLastIndex((entry) =>
     callsOf(entry).some((call) => call.id === toolCallId && !results.has(call)),
@@ -119,7 +124,7 @@ export function answered(entries: readonly HistoryEntry[], toolCallId: string, c
   if (at < 0) return [...entries];
   let end = at + 1;
   while (entries[end]?.role === "tool") end++;
-  return [...entries.slice(0, end), resultEntry(toolCallId, content), ...entries.slice(end)];
+  return [...entries.slice(0, end), resultEntry(toolCallId, answer), ...entries.slice(end)];
 }
 
 /** The conversation with the results that a client gives for its own open calls. */
@@ -128,7 +133,7 @@ export function withClientResults(entries: readonly HistoryEntry[], given: reado
   return open.reduce<HistoryEntry[]>(
     (all, { id }) => {
       const result = given.findLast((entry) => entry.role === "tool" && entry.tool_call_id === id);
-      return result === undefined ? all : answered(all, id, result.content);
+      return result === undefined ? all : answered(all, id, result);
     },
     [...entries],
   );
@@ -140,10 +145,15 @@ export function withClientResults(entries: readonly HistoryEntry[], given: reado
  */
 export function adopted(given: readonly HistoryEntry[], stored: readonly HistoryEntry[]): HistoryEntry[] {
   const results = resultsIn(stored);
-  const known = new Map<string, { call: CallEntry; result: string | undefined }>();
-  for (const call of stored.flatMap(callsOf)) known.set(call.id, { call, result: results.get(call)?.content });
-  const whole = settled(given, ({ id }) => known.get(id)?.result ?? NO_RESULT);
+  const known = new Map<string, { call: CallEntry; result: HistoryEntry | undefined }>();
+  for (const call of stored.flatMap(callsOf)) known.set(call.id, { call, result: results.get(call) });
+  const whole = settled(given, ({ id }) => known.get(id)?.result ?? { content: NO_RESULT });
   return whole.map((entry) => {
+    if (entry.role === "tool") {
+      // Messages of a page do not say whether a result is a failure.
+      const result = known.get(entry.tool_call_id ?? "")?.result;
+      return result?.is_error === true && result.content === entry.content ? result : entry;
+    }
     if (entry.tool_calls === undefined) return entry;
     const calls = entry.tool_calls.map((call) => {
       const echo = known.get(call.id)?.call.echo;

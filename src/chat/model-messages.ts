@@ -19,7 +19,7 @@ export function modelMessages(
   open: ReadonlySet<string>,
 ): Message[] {
   const shown = summary === undefined ? entries : summarized(entries, summary);
-  return settled(shown, ({ id }) => (open.has(id) ? undefined : NO_RESULT)).flatMap(messageOf);
+  return settled(shown, ({ id }) => (open.has(id) ? undefined : { content: NO_RESULT })).flatMap(messageOf);
 }
 
 function summarized(entries: readonly HistoryEntry[], { text, through }: Summary): HistoryEntry[] {
@@ -55,7 +55,14 @@ function messageOf(entry: HistoryEntry): Message[] {
       ];
     }
     case "tool":
-      return [{ role, toolCallId: entry.tool_call_id ?? "", output: content }];
+      return [
+        {
+          role,
+          toolCallId: entry.tool_call_id ?? "",
+          output: content,
+          ...(entry.is_error === true && { isError: true }),
+        },
+      ];
   }
 }
 

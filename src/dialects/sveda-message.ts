@@ -137,7 +137,10 @@ function toolEntries(message: SvedaMessage, parts: readonly JsonRecord[]): Histo
     return results.flatMap((part) => resultEntry(part["toolCallId"], outputText(part["output"])) ?? []);
   }
   const output = content === "" && first !== undefined ? outputText(first["output"]) : content;
-  return [resultEntry(named ?? first?.["toolCallId"], output)].flatMap((entry) => entry ?? []);
+  const isError = message["is_error"] === true;
+  return [resultEntry(named ?? first?.["toolCallId"], output)].flatMap((entry) =>
+    entry === undefined ? [] : [{ ...entry, ...(isError && { is_error: true }) }],
+  );
 }
 
 function resultEntry(toolCallId: unknown, content: string): HistoryEntry | undefined {

@@ -1,8 +1,10 @@
 // Turns over the wire: the order of their events, what the model is sent, what is stored, and the same turn asked for again.
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { gives, says, toolPath } from "../support/agent-house.ts";
+import { ANTHROPIC_STREAM_TYPE, anthropicMessages } from "../support/provider-bytes/anthropic-messages.ts";
 import { openAiChat, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
-import { errorScript, streamScript } from "../support/provider-bytes/scripts.ts";
+import { answerScript, errorScript, streamScript } from "../support/provider-bytes/scripts.ts";
+import { anthropic, pathOf } from "../support/scripted-targets.ts";
 import {
   GENERATED_TITLE,
   modelCalls,
@@ -157,6 +159,34 @@ test.each([
     expect(frames.find(({ type }) => type === "message.end")?.event["finishReason"]).toBe(finishReason);
   },
 );
+
+test("R-SVC-11 R-SVC-8 a tool's failure stays one in later turns, whoever brings the conversation", async () => {
+  const { provider } = house;
+  const model = pathOf(anthropic, "b");
+  const answers = (fields: Parameters<typeof anthropicMessages>[0]) =>
+    streamScript(ANTHROPIC_STREAM_TYPE, anthropicMessages(fields));
+  const asks = answers({ blocks: [{ type: "tool_use", id: "t1", name: "clock", partialJson: ["{}"] }] });
+  // The title is asked for once, at the first output.
+  provider.on(model, (_, index) => (index === 0 ? asks : answers({ deltas: ["Sorry."] })));
+  provider.on(toolPath("clock"), answerScript({ status: 503, headers: {}, body: "" }));
+  const visitor = await house.visitor();
+  const chatId = newName();
+  await visitor.turn({ prompt: "What time?", chatId, model: "anthropic-b" });
+  const stored = await visitor.chat(chatId);
+  expect(stored?.conversationHistory.filter(({ role }) => role === "tool")).toEqual([
+    { role: "tool", tool_call_id: "t1", content: expect.stringContaining("503"), is_error: true },
+  ]);
+  await visitor.turn({ prompt: "And now?", chatId, model: "anthropic-b" });
+  const messages = [...((await visitor.chat(chatId))?.messages ?? []), { id: "m", role: "user", content: "Try." }];
+  await visitor.turn({ messages, chatId, model: "anthropic-b" });
+  const failures = provider.calls(model).flatMap(({ body }) => {
+    const sent: { messages: { content: unknown }[] } = JSON.parse(body);
+    const contents = sent.messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+    return contents.filter(({ type }) => type === "tool_result").map(({ is_error }) => is_error);
+  });
+  // The step after the call, and the two turns after that.
+  expect(failures).toEqual([true, true, true]);
+});
 
 test("R-SVH-17 an approved call's result comes before the answer has begun, without its names", async () => {
   const { visitor, chatId } = await titledChat();

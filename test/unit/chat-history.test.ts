@@ -136,6 +136,29 @@ test("R-SVC-8 a client's copy of a call keeps what its provider wants back", () 
   expect(adopted([assistant("", other), tool("a", "1")], known)[0]).toEqual(assistant("", other));
 });
 
+test("R-SVC-11 R-SVC-8 a result that is a failure stays one: stored, read, brought back by a client, or unknown", () => {
+  const failed = { role: "tool", content: '{"success":false}', tool_call_id: "a", is_error: true } as const;
+  const end = ending("r", [step("", answeredBy(call("a"), { success: false }, { isError: true }))]);
+  const { entries } = withAnswer([user("Go")], end);
+  expect(entries).toEqual([user("Go"), assistant("", call("a")), failed]);
+  expect(modelMessages(entries, undefined, none).at(-1)).toEqual({
+    role: "tool",
+    toolCallId: "a",
+    output: '{"success":false}',
+    isError: true,
+  });
+  const copy = [assistant("", call("a")), tool("a", '{"success":false}')];
+  expect(adopted(copy, entries)).toEqual([assistant("", call("a")), failed]);
+  expect(adopted([assistant("", call("a"))], entries)).toEqual([assistant("", call("a")), failed]);
+  const other = [assistant("", call("a")), tool("a", "12 degrees")];
+  expect(adopted(other, entries)).toEqual(other);
+  const lost = wholeEnd(ending("r", []), [approval("b")], new Set(["b"]));
+  expect(withAnswer([assistant("", approval("b"))], lost).entries.at(-1)).toMatchObject({ is_error: true });
+  const own = { ...tool("c", "no such element"), is_error: true } as const;
+  const asked = asking({ history: [own], prompt: "" });
+  expect(opening(asked, [assistant("", clientCall("c"))], fresh).entries[1]).toEqual(own);
+});
+
 test("R-SVC-7 a turn with decisions takes the stored conversation and the results of the client's own calls", () => {
   const waiting = [user("Go"), assistant("", clientCall("c"), approval("a"))];
   const request = asking({ prompt: "x", history: [user("Other"), tool("a", "mine"), tool("c", "scrolled")] });

@@ -170,6 +170,12 @@ describe("R-SV-9 the conversation before it", () => {
     expect(historyOf({ role: "tool", ...fields })).toEqual([{ role: "tool", content, tool_call_id: "t1" }]);
   });
 
+  test("a tool's message in the form of published histories says whether its result is a failure", () => {
+    const said = { role: "tool", content: "no", tool_call_id: "t1" };
+    expect(historyOf({ ...said, is_error: true })).toEqual([{ ...said, is_error: true }]);
+    expect(historyOf({ ...said, is_error: false })).toEqual([said]);
+  });
+
   test("several results in one message are several entries, and one without a call is none", () => {
     const other = { ...resultPart, toolCallId: "t2", output: 2 };
     expect(historyOf({ role: "tool", content: "", parts: [resultPart, other] })).toEqual([
