@@ -34,14 +34,12 @@ afterAll(() => house.stop());
 const surfaceSchema = v.looseObject({ surface: v.record(v.string(), recordSchema) });
 const methodsSchema = v.looseObject({ svedaMethods: v.record(v.string(), v.array(v.string())) });
 
-/** The module of a path below `src/http`, as the server itself has it. */
-const served = async (path: string): Promise<unknown> => ({
-  ...(await import(new URL(`../../src/http/${path}`, import.meta.url).href)),
-});
+const routerPath = new URL("../../src/http/router.ts", import.meta.url).href;
+const svedaPath = new URL("../../src/http/dialects/sveda/routes.ts", import.meta.url).href;
 
 test("R-DESC-1 the OpenAPI paths are the surface of the router and of its families, method for method", async () => {
-  const { surface } = v.parse(surfaceSchema, await served("router.ts"));
-  const { svedaMethods } = v.parse(methodsSchema, await served("dialects/sveda/routes.ts"));
+  const { surface } = v.parse(surfaceSchema, { ...(await import(routerPath)) });
+  const { svedaMethods } = v.parse(methodsSchema, { ...(await import(svedaPath)) });
   const native = Object.entries(surface).map(([path, methods]) => [path, Object.keys(methods)] as const);
   // What a path calls its parameter is its own affair.
   const listed = [...native, ...Object.entries(svedaMethods)].map(([path, methods]) => [
