@@ -1,6 +1,7 @@
 // How the end of a turn reaches the object of the visitor whose chat it belongs to: told until it is acknowledged. Keeps no chat itself.
 import type { TurnEnd, TurnEndAnswer } from "../schemas/chat.ts";
 import type { ChatRef } from "../schemas/plan.ts";
+import { turnFinish } from "../src/dialects/sveda-end.ts";
 import { summaryQuestion } from "../src/run/side-questions.ts";
 import type { RunState } from "../src/run/state.ts";
 import { turnEnd } from "../src/run/turn-end.ts";
@@ -46,7 +47,7 @@ export function chatDelivery(ctx: DurableObjectState, env: Env, store: RunLogSto
   return {
     async tell(state) {
       if (row.told) return true;
-      const end = state === undefined ? storedEnd(row, store, chat) : turnEnd(state, chat);
+      const end = state === undefined ? storedEnd(row, store, chat) : endOf(state, chat);
       if (end === undefined) return false;
       try {
         await within(tellOnce(end), TELL_WAIT_MS);
@@ -58,13 +59,19 @@ export function chatDelivery(ctx: DurableObjectState, env: Env, store: RunLogSto
   };
 }
 
+function endOf(state: RunState, chat: ChatRef): TurnEnd | undefined {
+  const end = turnEnd(state, chat);
+  if (end === undefined || state.outcome === undefined) return undefined;
+  return { ...end, finish: turnFinish(state.outcome, state.charter.agent?.maxSteps) };
+}
+
 /** Of a damaged log the outcome is left, which has the text. */
 function storedEnd(row: RunRow, store: RunLogStore, chat: ChatRef): TurnEnd | undefined {
   const { state, damaged } = foldLog(row, store);
-  if (!damaged) return turnEnd(state, chat);
+  if (!damaged) return endOf(state, chat);
   const { state: ended } = foldLog(row, store, (row.terminal ?? 0) - 1);
   const { outcome } = ended;
   const text = outcome?.outcome === "completed" ? outcome.finalText : (outcome?.partialText ?? "");
-  const end = turnEnd({ ...ended, text }, chat);
+  const end = endOf({ ...ended, text }, chat);
   return end && { ...end, steps: [{ text, reasoning: "", calls: [] }] };
 }

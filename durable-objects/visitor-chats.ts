@@ -10,7 +10,7 @@ import type {
 } from "../schemas/chat.ts";
 import { summaryWanted, surplus } from "../src/chat/compaction.ts";
 import { opening, wholeEnd, withAnswer } from "../src/chat/conversation.ts";
-import { shownCallIds, withIncoming, withTurn } from "../src/chat/display.ts";
+import { finishOfTurn, shownCallIds, withIncoming, withTurn } from "../src/chat/display.ts";
 import { callsOf, cutBefore, openApprovals } from "../src/chat/history.ts";
 import { modelMessages, type Summary } from "../src/chat/model-messages.ts";
 import { isPlaceholder, previewOf, provisionalTitle } from "../src/chat/titles.ts";
@@ -136,6 +136,7 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
           const { entries, answerAt } = withAnswer(stored, latest ? whole : { ...whole, steps: [] });
           const trimmed = writeEntries(items, chat, entries);
           writeMessages(chat, withTurn(items.messages(chat.id), whole));
+          if (latest) items.writeLastTurn(chat.id, { runId: end.runId, ...finishOfTurn(end) });
           // What a turn without a prompt has settled stays settled when it is tried again.
           const promptAt = turn.promptAt < stored.length ? turn.promptAt : answerAt;
           store.saveTurn({ ...turn, promptAt: promptAt - trimmed, state: end.outcome });
@@ -159,6 +160,8 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         const chat = turn === undefined ? undefined : store.chatById(turn.chat);
         if (turn?.state !== "begun" || chat === undefined) return;
         chat.activeRun = undefined;
+        // Its prompt stays, and how the turn before that ended says nothing of it.
+        if (!undo) items.writeLastTurn(chat.id, undefined);
         if (undo) {
           writeEntries(items, chat, items.entries(chat.id).slice(0, turn.promptAt));
           const messages = items.messages(chat.id).filter(({ id }) => id !== userIdOf(runId));
@@ -192,11 +195,13 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
     read(chatId) {
       const chat = store.chat(chatId);
       if (chat === undefined || !isThere(chat)) return undefined;
+      const lastTurn = chat.activeRun === undefined ? items.lastTurn(chat.id) : undefined;
       return {
         ...summaryRow(chat),
         messages: items.messages(chat.id),
         conversationHistory: items.entries(chat.id).map(published),
         ...(chat.activeRun !== undefined && { activeRunId: chat.activeRun }),
+        ...(lastTurn !== undefined && { lastTurn }),
       };
     },
 

@@ -113,7 +113,7 @@ export function visitorEnds(
   };
 }
 
-function endWithoutNews(runId: string, { outcome, text }: Exclude<CancelAnswer, string>): TurnEnd {
-  const step = { text, reasoning: "", calls: [] };
-  return { runId, chatId: "", at: 0, outcome, text, reasoning: "", carried: [], steps: [step], titles: [] };
+function endWithoutNews(runId: string, answer: Exclude<CancelAnswer, string>): TurnEnd {
+  const step = { text: answer.text, reasoning: "", calls: [] };
+  return { ...answer, runId, chatId: "", at: 0, reasoning: "", carried: [], steps: [step], titles: [] };
 }

@@ -1,11 +1,14 @@
 // How a visitor's object speaks to the runs of its turns. An object that was reset in between is asked again.
+import * as v from "valibot";
+import type { TurnEnd } from "../schemas/chat.ts";
+import { outcomeSchema } from "../schemas/outcome.ts";
 import type { RunStateView, RunStatus } from "../schemas/run.ts";
-import { asRecord, asText } from "../src/wire/json.ts";
+import { turnFinish } from "../src/dialects/sveda-end.ts";
 
 const TRIES = 3;
 
 /** How a run stands after it was told to end: `text` is what it had shown. */
-export type CancelAnswer = "unknown" | "running" | { outcome: "completed" | "error" | "cancelled"; text: string };
+export type CancelAnswer = "unknown" | "running" | Pick<TurnEnd, "outcome" | "text" | "finish">;
 
 export interface VisitorRuns {
   /** `unknown`: no run of this name was started, or it is forgotten. */
@@ -37,12 +40,11 @@ export function visitorRuns(env: Env, tenant: string): VisitorRuns {
         const answer = await stub.cancel(reason);
         if ("refused" in answer) return "unknown";
         if ("running" in answer) return "running";
-        const payload = asRecord(await answer.json());
-        const { outcome } = payload ?? {};
-        return {
-          outcome: outcome === "completed" || outcome === "error" ? outcome : "cancelled",
-          text: asText(payload?.["partialText"]) ?? asText(payload?.["finalText"]) ?? "",
-        };
+        const payload: unknown = await answer.json();
+        // Even an outcome that cannot be read ends the turn.
+        if (!v.is(outcomeSchema, payload)) return { outcome: "cancelled", text: "" };
+        const text = payload.outcome === "completed" ? payload.finalText : payload.partialText;
+        return { outcome: payload.outcome, text, finish: turnFinish(payload, undefined) };
       }),
   };
 }

@@ -6,6 +6,7 @@ import type {
   chatSummarySchema,
   displayMessageSchema,
   historyEntrySchema,
+  turnFinishSchema,
 } from "./dialects/sveda-chats.ts";
 import type { JsonRecord } from "./json.ts";
 import type { StopReason } from "./outcome.ts";
@@ -13,7 +14,10 @@ import type { Message } from "./run.ts";
 import type { CallRecord, CarriedCall } from "./tool.ts";
 import type { AccountedUsage } from "./usage.ts";
 
-/** A message as the visitor's page shows it. */
+/** How a turn ended, in the words in which its stream said so. */
+export type TurnFinish = v.InferOutput<typeof turnFinishSchema>;
+
+/** A message as the visitor's page shows it; an answer of ours says how its turn ended. */
 export type DisplayMessage = v.InferOutput<typeof displayMessageSchema>;
 
 /** A picture in a user's message, for the models that see: at an address, or as base64 with its type. */
@@ -107,6 +111,8 @@ export interface TurnEnd {
   at: number;
   outcome: "completed" | "error" | "cancelled";
   stopReason?: StopReason;
+  /** Absent when no more is known than the outcome. */
+  finish?: TurnFinish;
   /** Of all steps. */
   text: string;
   reasoning: string;

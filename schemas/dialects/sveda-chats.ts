@@ -7,12 +7,24 @@ const record = objectOnly(v.record(v.string(), v.unknown()));
 const role = v.picklist(["user", "assistant", "system", "tool"]);
 const time = v.pipe(v.string(), v.isoTimestamp());
 
+const finishEntries = {
+  error: v.exactOptional(v.object({ code: v.string(), message: v.string() })),
+  /** The turn took so many steps, and was to take more. */
+  maxSteps: v.exactOptional(count),
+};
+
+/** How a turn ended, in the words in which its stream said so. */
+export const turnFinishSchema = v.object({ finishReason: v.string(), ...finishEntries });
+
 export const displayMessageSchema = v.object({
   id: v.string(),
   role,
   content: v.string(),
   parts: v.array(record),
   reasoning: v.exactOptional(v.string()),
+  /** Of an answer: how its turn ended. */
+  finishReason: v.exactOptional(v.string()),
+  ...finishEntries,
 });
 
 export const chatImageSchema = v.union([
@@ -59,4 +71,6 @@ export const chatDetailSchema = v.object({
   conversationHistory: v.array(historyEntrySchema),
   /** The turn that runs now. */
   activeRunId: v.exactOptional(v.string()),
+  /** When none runs: how the latest one ended, also when it has left no message. */
+  lastTurn: v.exactOptional(v.object({ runId: v.string(), ...turnFinishSchema.entries })),
 });

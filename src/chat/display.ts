@@ -1,5 +1,5 @@
 // The messages of a chat as its page shows them: what comes in joins what is stored, and a turn leaves one message. Pure.
-import type { DisplayMessage, TurnEnd } from "../../schemas/chat.ts";
+import type { DisplayMessage, TurnEnd, TurnFinish } from "../../schemas/chat.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { CallRecord } from "../../schemas/tool.ts";
 
@@ -87,7 +87,12 @@ export function withTurn(stored: readonly DisplayMessage[], end: TurnEnd): Displ
   return at < 0 ? [...messages, message] : messages.with(at, message);
 }
 
-function turnMessage({ runId, text, reasoning, steps }: TurnEnd, homeless: readonly CallRecord[]): DisplayMessage {
+/** How a turn ended, as its page is told. */
+export const finishOfTurn = ({ outcome, finish }: Pick<TurnEnd, "outcome" | "finish">): TurnFinish =>
+  finish ?? { finishReason: outcome === "completed" ? "stop" : outcome };
+
+function turnMessage(end: TurnEnd, homeless: readonly CallRecord[]): DisplayMessage {
+  const { runId, text, reasoning, steps } = end;
   const calls = [...homeless, ...steps.flatMap((step) => step.calls)];
   return {
     id: messageIdOf(runId),
@@ -100,6 +105,7 @@ function turnMessage({ runId, text, reasoning, steps }: TurnEnd, homeless: reado
       ...calls.flatMap(resultParts),
     ],
     ...(reasoning !== "" && { reasoning }),
+    ...finishOfTurn(end),
   };
 }
 

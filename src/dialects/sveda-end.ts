@@ -1,4 +1,5 @@
 // How a run's end reads in Sveda's words: finish reason, usage, error code and message. Pure; writes no frames.
+import type { TurnFinish } from "../../schemas/chat.ts";
 import type { SvedaEvent } from "../../schemas/dialects/sveda.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
@@ -9,7 +10,7 @@ type EndEvent = Extract<SvedaEvent, { type: "message.end" }>;
 
 export interface Finish {
   error: ErrorEvent | undefined;
-  end: EndEvent;
+  end: EndEvent & { finishReason: string };
   titles: readonly string[];
 }
 
@@ -28,7 +29,7 @@ const finishReasons: Record<StopReason, string> = {
 export function finishOf(outcome: Outcome): Finish {
   const { titles = [] } = outcome;
   const usage = outcome.usage === undefined ? {} : { usage: usageOf(outcome.usage) };
-  const end = (finishReason: string): EndEvent => ({ type: "message.end", finishReason, ...usage });
+  const end = (finishReason: string): Finish["end"] => ({ type: "message.end", finishReason, ...usage });
   switch (outcome.outcome) {
     case "completed": {
       const { stopReason = "stop" } = outcome;
@@ -43,6 +44,17 @@ export function finishOf(outcome: Outcome): Finish {
     case "cancelled":
       return { error: undefined, end: end("cancelled"), titles };
   }
+}
+
+/** What a stored chat says of a turn's end. `maxSteps`: the run's limit. */
+export function turnFinish(outcome: Outcome, maxSteps: number | undefined): TurnFinish {
+  const { error, end } = finishOf(outcome);
+  const capped = outcome.outcome === "completed" && outcome.stopReason === "max_steps";
+  return {
+    finishReason: end.finishReason,
+    ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+    ...(capped && maxSteps !== undefined && { maxSteps }),
+  };
 }
 
 const withheld: ErrorEvent = {

@@ -14,7 +14,7 @@ import {
   type SvedaHouse,
 } from "../support/sveda-house.ts";
 import { svedaFrames, svedaText } from "../support/sveda.ts";
-import { exchange, newName, until } from "./house.ts";
+import { exchange, newName } from "./house.ts";
 
 const NO_LIMIT = { stream: "0,1", token: "0,1", activePerVisitor: 0 };
 
@@ -39,6 +39,21 @@ async function titledChat() {
   await visitor.turn({ prompt: "Begin.", chatId });
   house.provider.reset();
   return { visitor, chatId };
+}
+
+/** Resolves once the stream has shown this; `whole` is all of it in the end. */
+async function oncePart(response: Response, part: string): Promise<{ whole: Promise<string> }> {
+  const [seen, all] = (response.body ?? new ReadableStream<Uint8Array>()).tee();
+  const whole = new Response(all).text();
+  const reader = seen.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  while (!text.includes(part)) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value, { stream: true });
+  }
+  return { whole };
 }
 
 test("R-SVH-16 a turn is a stream of Sveda's events with the headers that name its run", async () => {
@@ -89,6 +104,37 @@ test("R-SVH-16 a turn is a stream of Sveda's events with the headers that name i
       { id: `msg_${runId}`, role: "assistant", content: "Héllo" },
     ],
   });
+});
+
+test.each([
+  ["that was answered", [says("Hi.")], { finishReason: "stop" }],
+  ["that waits for a decision", [says("I will.", [["t1", "wipe"]])], { finishReason: "tool_calls" }],
+  ["cut at its length", [says("Half", [], { finishReason: "length" })], { finishReason: "length" }],
+  [
+    "at the limit of steps",
+    [says("", [["t1", "clock"]]), says("", [["t2", "clock"]])],
+    { finishReason: "stop", maxSteps: 2 },
+  ],
+  ["that failed after some text", [cut(["Half"])], { finishReason: "error" }],
+  ["withheld by a filter", [says("Half", [], { finishReason: "content_filter" })], { finishReason: "error" }],
+  ["that failed at once", [errorScript(400, {}, '{"error":{"message":"no"}}')], { finishReason: "error" }],
+] as const)("R-SVC-19 a stored chat says of a turn %s what its stream said", async (_name, scripts, ending) => {
+  const { visitor, chatId } = await titledChat();
+  modelSays(house.provider, ...scripts);
+  house.provider.on(toolPath("clock"), gives({ time: "12:00" }));
+  const { frames, types, runId } = await visitor.turn({ prompt: "Go.", chatId });
+  const said = frames.find(({ type }) => type === "error")?.event;
+  const finish = {
+    ...ending,
+    ...(said !== undefined && { error: { code: said["code"], message: said["message"] } }),
+  };
+  expect(said === undefined).toBe(ending.finishReason !== "error");
+  const chat = await visitor.chat(chatId);
+  expect(chat?.["lastTurn"]).toEqual({ runId, ...finish });
+  expect(chat?.messages.find(({ content }) => content === "Hello.")).toMatchObject({ finishReason: "stop" });
+  const shown = chat?.messages.find(({ id }) => id === `msg_${runId}`);
+  if (types.includes("message.start")) expect(shown).toMatchObject(finish);
+  else expect(shown).toBeUndefined();
 });
 
 test("R-SVH-16 without a chatId a chat is made and named in the stream", async () => {
@@ -351,7 +397,7 @@ test("R-SVH-21 cursors: malformed or ahead 400, everything seen the end mark, un
   }
 });
 
-test("R-SVH-22 cancel closes the provider's socket, keeps what was shown, and may be told again", async () => {
+test("R-SVC-19 R-SVH-22 cancel closes the provider's socket, keeps what was shown, and may be told again", async () => {
   const { visitor, chatId } = await titledChat();
   modelSays(
     house.provider,
@@ -361,19 +407,20 @@ test("R-SVH-22 cancel closes the provider's socket, keeps what was shown, and ma
   );
   const response = await visitor.post("/stream", { prompt: "Go.", chatId });
   const runId = response.headers.get("x-run-id") ?? "";
-  await house.provider.reached("never");
-  await until(async () => (await visitor.get(`/runs/${runId}?after=0`)).status === 200, "the run");
+  const { whole } = await oncePart(response, "Half");
   const cancelled = await visitor.post(`/runs/${runId}/cancel`, { reason: "stop" });
   expect([cancelled.status, await cancelled.json()]).toEqual([200, { success: true, outcome: "cancelled" }]);
   await modelCalls(house.provider)[0]?.closed;
-  const frames = svedaFrames(await response.text());
+  const frames = svedaFrames(await whole);
   expect(frames.find(({ type }) => type === "message.end")?.event["finishReason"]).toBe("cancelled");
   expect(frames.at(-1)?.type).toBe("[DONE]");
   expect(await (await visitor.post(`/runs/${runId}/cancel`, "")).json()).toEqual({
     success: true,
     outcome: "cancelled",
   });
-  expect((await visitor.chat(chatId))?.messages.at(-1)).toMatchObject({ id: `msg_${runId}`, content: "Half" });
+  const chat = await visitor.chat(chatId);
+  expect(chat?.messages.at(-1)).toMatchObject({ id: `msg_${runId}`, content: "Half", finishReason: "cancelled" });
+  expect(chat?.["lastTurn"]).toEqual({ runId, finishReason: "cancelled" });
 });
 
 test("R-SVH-23 a new turn of a chat supersedes the one that runs", async () => {
@@ -382,11 +429,10 @@ test("R-SVH-23 a new turn of a chat supersedes the one that runs", async () => {
     gateBefore: { index: 2, name: "never" },
   });
   modelSays(house.provider, half, says("New."));
-  const old = await visitor.post("/stream", { prompt: "Old.", chatId });
-  await house.provider.reached("never");
+  const old = await oncePart(await visitor.post("/stream", { prompt: "Old.", chatId }), "Half");
   const fresh = await visitor.turn({ prompt: "New!", chatId });
   expect(svedaText(fresh.frames)).toBe("New.");
-  expect(svedaFrames(await old.text()).find(({ type }) => type === "message.end")?.event["finishReason"]).toBe(
+  expect(svedaFrames(await old.whole).find(({ type }) => type === "message.end")?.event["finishReason"]).toBe(
     "cancelled",
   );
   const texts = (await visitor.chat(chatId))?.messages.map(({ content }) => content);

@@ -20,6 +20,7 @@ test("R-SVC-10 a turn leaves one message: reasoning, text, calls, results", () =
       role: "assistant",
       content: "One. Two.",
       reasoning: "Hm.",
+      finishReason: "stop",
       parts: [
         { type: "reasoning", text: "Hm." },
         { type: "text", text: "One. Two." },
@@ -51,7 +52,21 @@ test("R-SVC-10 a turn that showed nothing leaves nothing, and does not empty a c
   const nothing = ending("r", [step("")], { outcome: "cancelled" });
   expect(withTurn([shown("u", "Hi")], nothing)).toEqual([shown("u", "Hi")]);
   expect(withTurn([answer("msg_r", "Part")], nothing)).toEqual([answer("msg_r", "Part")]);
-  expect(withTurn([answer("msg_r", "Part")], ending("r", [step("Partly.")]))).toEqual([answer("msg_r", "Partly.")]);
+  expect(withTurn([answer("msg_r", "Part")], ending("r", [step("Partly.")]))).toEqual([
+    { ...answer("msg_r", "Partly."), finishReason: "stop" },
+  ]);
+});
+
+test("R-SVC-19 the message of a turn says how it ended, and no copy of it changes that", () => {
+  const finish = { finishReason: "error", error: { code: "overloaded", message: "provider overloaded" } };
+  const [broken, ...others] = withTurn([], ending("r", [step("Half")], { outcome: "error", finish }));
+  expect(broken).toEqual({ ...answer("msg_r", "Half"), ...finish });
+  expect(others).toEqual([]);
+  expect(withIncoming([broken ?? shown("", "")], [answer("msg_r", "Half")], "known")).toEqual([broken]);
+  // No more than the outcome is known.
+  expect(withTurn([], ending("r", [step("Half")], { outcome: "cancelled" }))).toMatchObject([
+    { finishReason: "cancelled" },
+  ]);
 });
 
 test("R-SVC-10 results of earlier calls join the message that holds the call, once", () => {

@@ -274,6 +274,31 @@ describe("R-SVC-3 a turn whose run was never started", () => {
     expect([messages.at(-1)?.content, activeRunId]).toEqual(["Late.", third.runId]);
   });
 
+  it("R-SVC-19 takes back no ending that was told, unless its prompt stays", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    const finish = { finishReason: "error", error: { code: "overloaded", message: "provider overloaded" } };
+    await visitor().endTurn(answers(first.runId, "", { outcome: "error", finish }));
+    const told = { lastTurn: { runId: first.runId, ...finish } };
+    expect(await read(visitor())).toMatchObject(told);
+    const second = await begin(visitor(), { prompt: "Too large" });
+    expect(await read(visitor())).not.toHaveProperty("lastTurn");
+    await visitor().abandonTurn(second.runId);
+    expect(await read(visitor())).toMatchObject(told);
+    await begin(visitor(), { prompt: "Never started" });
+    await age(visitor(), 15_000);
+    const fourth = await begin(visitor(), { prompt: "Fourth?" });
+    await visitor().abandonTurn(fourth.runId);
+    const left = await read(visitor());
+    expect(left.messages.at(-1)?.content).toBe("Never started");
+    expect(left).not.toHaveProperty("lastTurn");
+    // Late news of a turn that others have followed is not the latest.
+    const fifth = await begin(visitor(), { prompt: "Fifth?" });
+    await visitor().endTurn(answers(fifth.runId));
+    await visitor().endTurn(answers(second.runId, "Late."));
+    expect(await read(visitor())).toMatchObject({ lastTurn: { runId: fifth.runId, finishReason: "stop" } });
+  });
+
   it("leaves the chat as it was when it could not be started: none, where there was none", async () => {
     const visitor = newVisitor();
     const first = await begin(visitor(), { identity: "i", prompt: "Too large" });
