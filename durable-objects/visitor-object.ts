@@ -4,6 +4,7 @@ import type {
   ChatDetail,
   ChatSummary,
   HostServer,
+  Throttle,
   TurnAnswer,
   TurnEnd,
   TurnEndAnswer,
@@ -49,6 +50,11 @@ export class VisitorObject extends DurableObject<Env> {
     } finally {
       this.#beginning.delete(name);
     }
+  }
+
+  /** Counts what costs as a turn does: `undefined`, or the milliseconds until the visitor may ask again. */
+  countAttempt(throttle: Throttle): number | undefined {
+    return this.#throttle.take("stream", throttle, Date.now());
   }
 
   /** Keeps how a turn ended. Once it has answered, every page sees the whole turn. May be told again. */
@@ -190,7 +196,7 @@ export class VisitorObject extends DurableObject<Env> {
     instead: string | undefined,
     entered: Set<string>,
   ): Promise<TurnAnswer | undefined> {
-    const retryAfterMs = this.#throttle.take("stream", request.stream, Date.now());
+    const retryAfterMs = this.countAttempt(request.stream);
     if (retryAfterMs !== undefined) return { begun: false, refused: "too_many_attempts", retryAfterMs };
     const { entry: asked } = request;
     // Where nothing is limited nobody is asked.

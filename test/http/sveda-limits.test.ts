@@ -131,7 +131,7 @@ test("R-SVH-28 the tenant's limit on active runs is told as one on streams", asy
   }
 });
 
-test("R-SVH-29 a token whose policy is gone is 403, before throttles and models; histories need no policy", async () => {
+test("R-SVH-29 a token whose policy is gone is 403, before throttles and models; histories need no policy; R-SVH-14 reading documents counts as a turn", async () => {
   const key = "a-key";
   const hash = createHash("sha256").update(key).digest("hex");
   const server = await startHoldfast({
@@ -151,6 +151,17 @@ test("R-SVH-29 a token whose policy is gone is 403, before throttles and models;
     }
     expect((await fetch(`${server.origin}/sveda/embed/config`, { headers })).status).toBe(403);
     expect((await fetch(`${server.origin}/sveda/chat-histories`, { headers })).status).toBe(200);
+    const extract = async (own: Record<string, string>): Promise<Response> => {
+      const body = new FormData();
+      body.append("files", new Blob(["hi"]), "a.txt");
+      return fetch(`${server.origin}/sveda/documents/extract`, { method: "POST", headers: own, body });
+    };
+    expect((await extract(headers)).status).toBe(200);
+    const refused = await extract(headers);
+    expect([refused.status, await refused.json()]).toEqual([429, ATTEMPTS]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    const bob = tokenOf(keyOf("secret", "tenant-a"), JSON.stringify({ ...claims, visitor_id: "bob" }));
+    expect((await extract(withToken(bob))).status).toBe(200);
   } finally {
     await server.stop();
   }

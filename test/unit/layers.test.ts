@@ -18,7 +18,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/dialects/", may: [...adapters, "src/dialects/"] },
   {
     folder: "src/http/",
-    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "html-to-text", "holdfast.config.json"],
+    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "htmlparser2", "holdfast.config.json"],
   },
   {
     folder: "durable-objects/tools/",

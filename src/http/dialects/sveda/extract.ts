@@ -3,10 +3,11 @@ import type { ExtractedDocument } from "../../../../schemas/dialects/sveda-answe
 import { characterCount } from "../../../wire/characters.ts";
 import { formBoundary, multipartReader, type FormItem } from "../../../wire/multipart.ts";
 import { drain } from "../../body.ts";
-import { json, type SvedaContext } from "./context.ts";
+import { json, visitorStub, type SvedaContext } from "./context.ts";
 import { documentReader, isHtml, type DocumentReader } from "./document-text.ts";
 import { svedaFound, svedaProblemResponse, svedaRefused, unprocessable, type SvedaResult } from "./problem.ts";
-import { visitorOf } from "./visitor.ts";
+import { throttleOf, TOO_MANY_ATTEMPTS } from "./throttle.ts";
+import { visitorOf, type Visitor } from "./visitor.ts";
 
 const MAX_FILES = 5;
 /** Documents of which it is said that there are too many; more of them make no form. */
@@ -18,12 +19,23 @@ const MAX_DRAIN_BYTES = 64 * 1024 * 1024;
 /** Of all documents together. */
 const MAX_CHARACTERS = 150_000;
 
-export async function extractDocuments({ request, env }: SvedaContext): Promise<Response> {
-  const visitor = await visitorOf(request, env);
-  const items = visitor.ok ? await itemsOf(request) : visitor;
+export async function extractDocuments(context: SvedaContext): Promise<Response> {
+  const { request } = context;
+  const admitted = await admit(context);
+  const items = admitted.ok ? await itemsOf(request) : admitted;
   if (items.ok) return json({ items: items.value });
   await drain(request.body, MAX_DRAIN_BYTES);
   return svedaProblemResponse(items.problem);
+}
+
+/** Reading documents is work, as a turn is, and counts as one. */
+async function admit({ request, env, config }: SvedaContext): Promise<SvedaResult<Visitor>> {
+  const visitor = await visitorOf(request, env);
+  if (!visitor.ok) return visitor;
+  const throttle = throttleOf(config.sveda.limits.stream);
+  const retryAfterMs = await visitorStub(env, visitor.value).countAttempt(throttle);
+  if (retryAfterMs === undefined) return visitor;
+  return svedaRefused({ code: "rate_limited", message: TOO_MANY_ATTEMPTS, retryAfterMs });
 }
 
 async function itemsOf(request: Request): Promise<SvedaResult<ExtractedDocument[]>> {

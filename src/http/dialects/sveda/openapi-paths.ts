@@ -227,6 +227,7 @@ export const svedaPaths = {
         200: json("SvedaExtraction", "An item for each document, in the order sent."),
         413: fault("The form is too large."),
         422: fault("The body is no whole form, or has too many documents."),
+        429: fault("Too many turns and forms in the window; Retry-After has the wait."),
       },
     },
   },
