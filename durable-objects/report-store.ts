@@ -21,7 +21,9 @@ export function reportStore(storage: DurableObjectStorage): ReportStore {
   return {
     keep({ at, visitor, reason, excerpt }) {
       prepare();
-      sql.exec("INSERT INTO report (at, visitor, reason, excerpt) VALUES (?, ?, ?, ?)", at, visitor, reason, excerpt);
+      // An excerpt may have been cut inside of a character.
+      const texts = [visitor, reason, excerpt].map((text) => text.toWellFormed());
+      sql.exec("INSERT INTO report (at, visitor, reason, excerpt) VALUES (?, ?, ?, ?)", at, ...texts);
       sql.exec("DELETE FROM report WHERE id <= (SELECT MAX(id) FROM report) - ?", MAX_REPORTS);
     },
     list() {

@@ -10,8 +10,8 @@ import type {
 } from "../schemas/chat.ts";
 import { summaryWanted, surplus } from "../src/chat/compaction.ts";
 import { opening, wholeEnd, withAnswer } from "../src/chat/conversation.ts";
-import { finishOfTurn, shownCallIds, withIncoming, withTurn } from "../src/chat/display.ts";
-import { callsOf, cutBefore, openApprovals } from "../src/chat/history.ts";
+import { finishOfTurn, shownCallIds, withClientParts, withIncoming, withTurn } from "../src/chat/display.ts";
+import { callsOf, cutBefore, openApprovals, openClientCalls } from "../src/chat/history.ts";
 import { modelMessages, type Summary } from "../src/chat/model-messages.ts";
 import { isPlaceholder, previewOf, provisionalTitle } from "../src/chat/titles.ts";
 import type { Desk, KnownTurn, Move } from "../src/chat/turn-rules.ts";
@@ -77,12 +77,14 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         const earlier = store.turn(move.retries ?? move.runId ?? "");
         const last = store.lastTurn(chat.id);
         const again = earlier !== undefined && earlier.runId === last?.runId ? earlier : undefined;
-        const { entries, promptAt } = opening(request, items.entries(chat.id), {
+        const before = items.entries(chat.id);
+        const { entries, promptAt } = opening(request, before, {
           settles: move.settles,
           from: again?.promptAt,
         });
         const trimmed = writeEntries(items, chat, entries);
-        if (!move.settles) writeIncoming(chat, request, runId, again !== undefined);
+        if (move.settles) writeResults(chat, request, before);
+        else writeIncoming(chat, request, runId, again !== undefined);
         if (isPlaceholder(chat.title)) {
           const title = provisionalTitle(request.prompt === "" ? chat.preview : request.prompt);
           if (title !== "") Object.assign(chat, { title, titleRun: runId });
@@ -247,6 +249,12 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
     const messages = withIncoming(stored, incoming, same);
     writeMessages(chat, messages);
     if (chat.preview === "") chat.preview = previewOf(messages);
+  }
+
+  /** Of a request with decisions only the results of the client's own calls are taken. */
+  function writeResults(chat: ChatRow, { display }: TurnRequest, before: readonly HistoryEntry[]): void {
+    const open = openClientCalls(before).map(({ id }) => id);
+    if (open.length > 0) writeMessages(chat, withClientParts(items.messages(chat.id), display, open));
   }
 
   function writeMessages(chat: ChatRow, messages: ReturnType<VisitorItems["messages"]>): void {

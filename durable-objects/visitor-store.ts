@@ -77,10 +77,10 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
     ready = true;
   };
   const read = (query: string, ...bindings: SqlStorageValue[]): Row[] =>
-    ready ? sql.exec(query, ...bindings).toArray() : [];
+    ready ? sql.exec(query, ...bindings.map(whole)).toArray() : [];
   const write = (query: string, ...bindings: SqlStorageValue[]): void => {
     prepare();
-    sql.exec(query, ...bindings);
+    sql.exec(query, ...bindings.map(whole));
   };
   const one = <T>(rows: Row[], of: (row: Row) => T): T | undefined => rows.map(of)[0];
 
@@ -125,7 +125,10 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
     },
     turn: (runId) => one(read("SELECT * FROM turn WHERE run_id = ?", runId), turnOf),
     turnOf: (id, identity) =>
-      one(read("SELECT * FROM turn WHERE chat = ? AND identity = ? ORDER BY id DESC LIMIT 1", id, identity), turnOf),
+      one(
+        read("SELECT * FROM turn WHERE chat = ? AND identity = ? ORDER BY id DESC LIMIT 1", id, nameOf(identity)),
+        turnOf,
+      ),
     lastTurn: (id) => one(read("SELECT * FROM turn WHERE chat = ? ORDER BY id DESC LIMIT 1", id), turnOf),
     begunTurns: () =>
       read("SELECT turn.* FROM chat JOIN turn ON turn.run_id = chat.active_run WHERE active_run IS NOT NULL").map(
@@ -138,7 +141,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
         runId,
         id,
-        identity,
+        nameOf(identity),
         liveOnly ? 1 : 0,
         state,
         at,
@@ -212,6 +215,11 @@ function createTables(sql: SqlStorage): void {
     sql.exec(statement);
   }
 }
+
+/** Storage keeps whole characters only: what is looked for must be what was kept. */
+const whole = (value: SqlStorageValue): SqlStorageValue => (typeof value === "string" ? value.toWellFormed() : value);
+/** Names that differ stay different. */
+const nameOf = (identity: string): string => (identity.isWellFormed() ? identity : JSON.stringify(identity));
 
 const textOf = (value: SqlStorageValue | undefined): string => (typeof value === "string" ? value : "");
 const maybeText = (value: SqlStorageValue | undefined): string | undefined =>

@@ -57,6 +57,32 @@ function withNewResults(known: DisplayMessage, copy: DisplayMessage): DisplayMes
   return more.length === 0 ? known : { ...known, parts: [...known.parts, ...more] };
 }
 
+/**
+ * Stored messages with what a client's messages bring of results for its open calls, and nothing else of them: those in other
+ * messages join the message that holds the call, those in messages of their own stay there.
+ */
+export function withClientParts(
+  stored: readonly DisplayMessage[],
+  incoming: readonly DisplayMessage[],
+  open: readonly string[],
+): DisplayMessage[] {
+  const messages = [...stored];
+  const left = new Set(open);
+  for (const part of incoming.flatMap(({ role, parts }) => (role === "tool" ? [] : parts))) {
+    const id = part["toolCallId"];
+    if (part["type"] !== "tool-result" || typeof id !== "string" || !left.has(id)) continue;
+    const at = messages.findLastIndex(({ parts }) => parts.some(isPart("tool-call", id)));
+    const holder = messages[at];
+    if (holder === undefined) continue;
+    left.delete(id);
+    messages[at] = { ...holder, parts: [...holder.parts, part] };
+  }
+  const own = incoming.filter(
+    ({ role, parts }) => role === "tool" && [...left].some((id) => parts.some(isPart("tool-result", id))),
+  );
+  return withIncoming(messages, own, "known");
+}
+
 /** An assistant's message without text, calls or anything else is a client's place for an answer that never came. */
 function showsSomething(message: DisplayMessage): boolean {
   if (message.role !== "assistant" || message.content.trim() !== "") return true;

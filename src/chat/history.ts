@@ -115,6 +115,10 @@ const awaitsApproval = ({ execution, confirmation }: CallEntry): boolean =>
 export const openApprovals = (entries: readonly HistoryEntry[]): CallRecord[] =>
   openCalls(entries).filter(awaitsApproval).map(recordOf);
 
+/** The client's calls that have no result. */
+export const openClientCalls = (entries: readonly HistoryEntry[]): CallEntry[] =>
+  openCalls(entries).filter(({ execution }) => execution === "client");
+
 /** The conversation with a result for an open call, after those of the same entry; as it was when no open call has this id. */
 export function answered(entries: readonly HistoryEntry[], toolCallId: string, answer: Answer): HistoryEntry[] {
   const results = resultsIn(entries);
@@ -129,8 +133,7 @@ export function answered(entries: readonly HistoryEntry[], toolCallId: string, a
 
 /** The conversation with the results that a client gives for its own open calls. */
 export function withClientResults(entries: readonly HistoryEntry[], given: readonly HistoryEntry[]): HistoryEntry[] {
-  const open = openCalls(entries).filter(({ execution }) => execution === "client");
-  return open.reduce<HistoryEntry[]>(
+  return openClientCalls(entries).reduce<HistoryEntry[]>(
     (all, { id }) => {
       const result = given.findLast((entry) => entry.role === "tool" && entry.tool_call_id === id);
       return result === undefined ? all : answered(all, id, result);

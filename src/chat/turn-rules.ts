@@ -74,8 +74,8 @@ export function nextMove(desk: Desk, request: TurnRequest): Move {
   // What the running turn is carrying out is decided.
   const waiting = open.some((id) => active === undefined || taken.get(id)?.runId !== active.runId);
   if (waiting && request.decisions.length === 0) return { move: "refuse", refused: "confirmation_required" };
-  // A running turn that leaves decisions open asks no model, and what it carries out must not be cut off by the next decision.
-  if (active !== undefined) return { move: "end", turn: active, how: fresh.length > 0 ? "wait" : "cancel" };
+  // What a running turn carries out must not be cut off by a decision, which may be about a call that only that turn knows.
+  if (active !== undefined) return { move: "end", turn: active, how: request.decisions.length > 0 ? "wait" : "cancel" };
   return {
     move: "begin",
     runId,

@@ -50,7 +50,7 @@ export function readTurn(body: unknown, key: string | undefined): TurnReading {
   return {
     ok: true,
     turn: {
-      chatId: asText(body.chatId?.trim()),
+      chatId: asText(body.chatId?.trim().toWellFormed()),
       identity: identityOf(key, decisions, last, prompt),
       display: displayOf(messages),
       history: before.flatMap(({ entries }) => entries),

@@ -61,7 +61,7 @@ function provider(step: Step, attempt: number, event: ProviderEvent | undefined,
       if (isLive(step, attempt)) call(step, attempt, event, at);
       break;
     case "model":
-      remember(step, noted(step.state.volatile, attempt, { model: event.model }));
+      remember(step, noted(step.state.volatile, attempt, { model: event.model.toWellFormed() }));
       break;
     case "usage":
       remember(step, noted(step.state.volatile, attempt, { usage: event.usage, apart: event.apart ?? 0 }));
@@ -113,7 +113,8 @@ function call(
   const to = loggedId(step.state, from);
   const others = step.state.volatile.renamed.filter((renamed) => renamed.from !== from);
   remember(step, { renamed: event.type === "tool_call" ? others : [...others, { from, to }] });
-  output(step, attempt, { ...event, toolCallId: to }, at);
+  const toolName = event.toolName?.toWellFormed();
+  output(step, attempt, { ...event, toolCallId: to, ...(toolName !== undefined && { toolName }) }, at);
 }
 
 /** The whole text is stated: what is shown comes to say the same, where it can be replaced. */

@@ -15,19 +15,20 @@ export function whoseCall(charter: Charter, toolName: string): Whose {
   return { execution: isClients ? "client" : "server" };
 }
 
-/** The id under which a provider's call is logged: its own, or the first free one made from it. */
+/** The id under which a provider's call is logged: its own, or the first free one made from it. Storage keeps whole characters only. */
 export function loggedId({ charter, calls, finished, carried, volatile }: RunState, toolCallId: string): string {
-  if (charter.agent === undefined) return toolCallId;
+  if (charter.agent === undefined && toolCallId.isWellFormed()) return toolCallId;
+  const id = toolCallId.toWellFormed();
   const begun = volatile.renamed.find(({ from }) => from === toolCallId);
   if (begun !== undefined) return begun.to;
   const made = [...carried, ...calls, ...finished.flatMap((step) => step.calls)];
   const taken = new Set([
-    ...charter.agent.callIds,
+    ...(charter.agent?.callIds ?? []),
     ...made.map((call) => call.toolCallId),
     ...volatile.renamed.map(({ to }) => to),
   ]);
-  let free = toolCallId;
-  for (let again = 2; taken.has(free); again++) free = `${toolCallId}_${again}`;
+  let free = id;
+  for (let again = 2; taken.has(free); again++) free = `${id}_${again}`;
   return free;
 }
 

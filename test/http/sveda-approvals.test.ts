@@ -188,6 +188,47 @@ test("R-SVH-27 unknown ids are passed over, of two decisions for a call the firs
   expect([calls("pay"), calls("wipe"), calls("clock")]).toEqual([1, 0, 1]);
 });
 
+test("R-SVH-26 a decision that comes while another call of its answer still runs waits for that, and cuts nothing off", async () => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  modelSays(
+    house.provider,
+    says("May I? ", [
+      ["t1", "pay"],
+      ["t2", "clock"],
+    ]),
+    says("Paid."),
+  );
+  house.provider.on(toolPath("pay"), gives({ done: "pay" }));
+  house.provider.on(toolPath("clock"), [{ step: "gate", name: "ticking" }, ...gives({ time: "noon" })]);
+  const turn = visitor.turn({ prompt: "Do it.", chatId });
+  await house.provider.reached("ticking");
+  const decided = visitor.turn({ prompt: "", chatId, toolDecisions: [approve("t1")] });
+  for (let looks = 0; looks < 10; looks++) {
+    expect(await visitor.chat(chatId)).toHaveProperty("activeRunId");
+    expect(calls("pay")).toBe(0);
+  }
+  house.provider.open("ticking");
+  expect((await turn).frames.find(({ type }) => type === "message.end")?.event).toMatchObject({
+    finishReason: "tool_calls",
+  });
+  expect((await turn).raw).toContain('"time":"noon"');
+  expect(svedaText((await decided).frames)).toBe("Paid.");
+  expect([calls("pay"), calls("clock")]).toEqual([1, 1]);
+});
+
+test("R-SVH-26 a call whose id is no whole text can be approved: it is made, once, and the chat goes on", async () => {
+  const { visitor, chatId, turn } = await waitingChat([["call_\ud800", "pay"]], "Paid.");
+  expect(turn.frames.find(({ type }) => type === "tool.call")?.event["toolCallId"]).toBe("call_\ufffd");
+  const body = { prompt: "", chatId, toolDecisions: [approve("call_\ufffd")] };
+  const turns = await Promise.all([visitor.turn(body), visitor.turn(body)]);
+  expect(turns.map(({ frames }) => svedaText(frames))).toEqual(["Paid.", "Paid."]);
+  expect(turns[0]?.runId).toBe(turns[1]?.runId);
+  expect(calls("pay")).toBe(1);
+  modelSays(house.provider, says("Going on."));
+  expect(svedaText((await visitor.turn({ prompt: "And now?", chatId })).frames)).toBe("Going on.");
+});
+
 test("R-SVH-26 a cancel while the approved call runs: the call is not made again, and the chat goes on", async () => {
   const { visitor, chatId } = await waitingChat([["t1", "pay"]], "Never said.", "Going on.");
   house.provider.on(toolPath("pay"), [{ step: "hang" }]);

@@ -1,7 +1,7 @@
 // What a page shows of a chat: messages that come in, the message of a turn, titles and previews.
 import { expect, test } from "vitest";
 import type { DisplayMessage } from "../../schemas/chat.ts";
-import { shownCallIds, withIncoming, withTurn } from "../../src/chat/display.ts";
+import { shownCallIds, withClientParts, withIncoming, withTurn } from "../../src/chat/display.ts";
 import { isPlaceholder, previewOf, provisionalTitle } from "../../src/chat/titles.ts";
 import { answeredBy, approval, call, clientCall, ending, shown, step } from "./chats/entries.ts";
 
@@ -107,6 +107,19 @@ test("R-SVC-10 a client's copy brings results of its own tools, and no other cha
   const [merged] = withIncoming(stored, [copy], "known");
   expect(merged).toEqual({ ...held, parts: [...(held?.parts ?? []), result] });
   expect(withIncoming([merged ?? copy], [copy], "known")).toEqual([merged]);
+});
+
+test("R-SVC-10 with a decision only results of the client's own open calls come in, in an answer's copy or as a message", () => {
+  const [held] = withTurn([], ending("r", [step("", clientCall("a"), clientCall("b"), approval("c"))]));
+  const stored = held === undefined ? [] : [shown("u", "Hi"), held];
+  const result = (toolCallId: string) => ({ type: "tool-result", toolCallId, toolName: "scroll", output: 1 });
+  const copy = { ...answer("own", "else"), parts: [result("a"), result("c"), result("z")] };
+  const message = (id: string) => ({ ...shown("", ""), id: `of ${id}`, role: "tool" as const, parts: [result(id)] });
+  const incoming = [shown("u", "edited"), copy, message("a"), message("b"), message("c"), shown("new", "x")];
+  const messages = withClientParts(stored, incoming, ["a", "b"]);
+  const joined = { ...held, parts: [...(held?.parts ?? []), result("a")] };
+  expect(messages).toEqual([shown("u", "Hi"), joined, message("b")]);
+  expect(withClientParts(messages, incoming, [])).toEqual(messages);
 });
 
 test("R-SVC-10 an answer that comes back without our id is the same, an empty place for one is nothing", () => {

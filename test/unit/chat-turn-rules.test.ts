@@ -118,6 +118,13 @@ describe("decisions", () => {
     expect(move(desk, { decisions: approve("a", "b") })).toEqual({ ...begin, settles: true, fresh: approve("b") });
   });
 
+  test("R-SVC-7 that come while a turn runs wait, also for a call that only the running turn knows", () => {
+    const active = turn("begun");
+    expect(move({ active }, { decisions: approve("x") })).toEqual({ move: "end", turn: active, how: "wait" });
+    const taken = new Map([["a", turn("error")]]);
+    expect(move({ active, taken }, { decisions: approve("a") })).toMatchObject({ move: "end", how: "wait" });
+  });
+
   test("R-SVC-7 that come while others are carried out wait; a message without any is refused or supersedes", () => {
     const desk = { open: ["a", "b"], taken: new Map([["a", owner]]), active: owner };
     expect(move(desk, { decisions: approve("b") })).toEqual({ move: "end", turn: owner, how: "wait" });

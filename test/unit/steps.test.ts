@@ -372,6 +372,17 @@ describe("tool calls", () => {
     expect(called(later)).toEqual(["c1", "c1_2", "c1_3"]);
   });
 
+  test("R-STEP-8 ids and names are whole texts, and ids that differ stay different", () => {
+    const made = [piece("c\ud800", "{"), piece("c\udbff", "{"), call("c\udbff", "look\ud800"), call("c\ud800")];
+    for (const charter of [of(), { ...of(), agent: undefined }]) {
+      const run = drive(charter, [begin, says("a", ...made)]);
+      expect(run.state.calls.map(({ toolCallId, toolName }) => [toolCallId, toolName])).toEqual([
+        ["c\ufffd_2", "look\ufffd"],
+        ["c\ufffd", "look"],
+      ]);
+    }
+  });
+
   test("R-STEP-8 a number is not taken by another call while the pieces of the first still come", () => {
     const run = drive(of({ callIds: ["c1"] }), [begin, says("a", piece("c1", "{"), call("c1_2"), call("c1"))]);
     expect(story(run).filter((entry) => entry.startsWith("call"))).toEqual(["call c1_2_2", "call c1_2"]);

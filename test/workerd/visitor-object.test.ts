@@ -236,6 +236,20 @@ describe("R-SVC-2 one turn", () => {
     expect(conversationHistory.map(({ content }) => content)).toEqual(["What is the weather?", "Whole"]);
   });
 
+  it("has a name of any characters, and names that differ name different turns", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "message \ud800" });
+    await start(first.runId);
+    const same = await ask(visitor(), { identity: "message \ud800" });
+    expect(same).toEqual({ begun: true, repeat: true, runId: first.runId });
+    await visitor().endTurn(answers(first.runId));
+    for (const identity of ["message \udbff", "message \ufffd"]) {
+      const { runId } = await begin(visitor(), { identity });
+      await visitor().endTurn(answers(runId));
+    }
+    expect((await read(visitor())).messages).toHaveLength(6);
+  });
+
   it("without a name is the same while its run is live, and no longer", async () => {
     const visitor = newVisitor();
     const fields = { identity: "bytes", liveOnly: true };
@@ -499,12 +513,19 @@ describe("decisions", () => {
     const calls = [clientCall("c"), approval("a"), approval("b")];
     await visitor().endTurn(ending(runId, [step("", ...calls)], { stopReason: "tool_calls" }));
     const scrolled = { role: "tool" as const, content: "scrolled", tool_call_id: "c" };
-    const first = await begin(visitor(), { ...decide("a"), prompt: "x", history: [user("Other"), scrolled] });
+    const part = { type: "tool-result", toolCallId: "c", toolName: "scroll", output: "scrolled" };
+    const copy = { ...shown("own", "Other"), role: "assistant" as const, parts: [part, { ...part, toolCallId: "b" }] };
+    const asked = { prompt: "x", history: [user("Other"), scrolled], display: [shown("u", "Other"), copy] };
+    const first = await begin(visitor(), { ...decide("a"), ...asked });
     expect(carriedBy(first)).toEqual([
       ["a", "approve"],
       ["b", "undecided"],
     ]);
     expect(first.messages.at(-1)).toEqual({ role: "tool", toolCallId: "c", output: "scrolled" });
+    expect((await read(visitor())).messages.map(({ id, parts }) => [id, parts.at(-1)])).toEqual([
+      [`user_${runId}`, { type: "text", text: "What is the weather?" }],
+      [`msg_${runId}`, part],
+    ]);
     await start(first.runId);
     let settled = false;
     const next = ask(visitor(), decide("b")).finally(() => (settled = true));
