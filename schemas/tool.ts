@@ -34,8 +34,10 @@ export type ToolServer =
 
 /** Which tools may be used. A tool must be allowed by every rule that applies. */
 export interface ToolRule {
-  /** Patterns over names: `*`, `x*`, `*x`, or the exact name. None: no tool. */
+  /** Patterns over the names that tools have where they live: `*`, `x*`, `*x`, or the exact name. None: no tool. */
   allow: readonly string[];
+  /** The patterns are also over the names that models call tools by: such a rule is a choice, not a protection. */
+  asCalled?: true;
   /** None: tools of any domain. */
   domains: readonly string[];
   maxMode?: ToolMode;

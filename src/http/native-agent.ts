@@ -10,7 +10,8 @@ export function nativeAgent(request: StartRequest, config: Config, carried?: Car
   const { serverTools, maxSteps } = request;
   if (serverTools === undefined && maxSteps === undefined && carried === undefined) return undefined;
   const allow = serverTools ?? [];
-  const rules = [{ allow, domains: [], without: [] }];
+  // A client knows tools by what events call them.
+  const rules = [{ allow, asCalled: true as const, domains: [], without: [] }];
   return {
     maxSteps: Math.min(maxSteps ?? config.limits.maxSteps, config.limits.maxSteps),
     tools: planTools(config, rules),

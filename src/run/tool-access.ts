@@ -14,7 +14,10 @@ export function matches(pattern: string, name: string): boolean {
 export const matchesAny = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matches(pattern, name));
 
-/** True when every rule allows the tool. Patterns are over the name that the tool has where it lives. */
+/**
+ * True when every rule allows the tool. Patterns are over the name that the tool has where it lives: what a model calls it by is cut
+ * and replaced, so that a pattern would let pass what it was not written for.
+ */
 export function allows(
   rules: readonly ToolRule[],
   tool: Pick<ServerTool, "name" | "domain" | "mode" | "source">,
@@ -26,7 +29,8 @@ export function allows(
     // Only the configuration's word on a domain counts here: a server could call its tools what it likes.
     if (configured && rule.without.includes(tool.domain)) return false;
     if (configured && rule.opened?.includes(tool.domain) === true) return true;
-    return matchesAny(rule.allow, name) && (rule.domains.length === 0 || matchesAny(rule.domains, tool.domain));
+    const named = matchesAny(rule.allow, name) || (rule.asCalled === true && matchesAny(rule.allow, tool.name));
+    return named && (rule.domains.length === 0 || matchesAny(rule.domains, tool.domain));
   });
 }
 

@@ -84,9 +84,13 @@ test("R-TOOL-18 a server that cannot be listed is named in the log, and the run 
   expect(outcome).toMatchObject({ outcome: "completed", finalText: "Hello." });
 });
 
-test("R-TOOL-16 a request's patterns choose among all tools", async () => {
+test.each([
+  { patterns: ["clo*", "files.*"] },
+  { patterns: ["clo*", "files_*"] },
+  { patterns: ["clo*", "*.remove", "files_write"] },
+])("R-TOOL-2 $patterns choose among all tools, by either name", async ({ patterns }) => {
   house.provider.on(MODEL, inOrder(says("Hello.")));
-  await play(house.runs, { serverTools: ["files.*", "clo*"] });
+  await play(house.runs, { serverTools: patterns });
   const asked: { tools: { function: { name: string } }[] } = JSON.parse(house.provider.calls(MODEL)[0]?.body ?? "");
   expect(asked.tools.map((tool) => tool.function.name)).toEqual(["clock", "files_remove", "files_write"]);
 });

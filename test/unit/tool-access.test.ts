@@ -55,6 +55,22 @@ describe("rules", () => {
     expect(allows([rule], mcp("files_read"))).toBe(false);
   });
 
+  test("R-TOOL-2 a request's patterns are over either name, and a rule beside them stays what it is", () => {
+    const asked: ToolRule = { ...open, allow: ["files_read", "*_write"], asCalled: true };
+    expect(allows([asked], mcp("files.read"))).toBe(true);
+    expect(allows([asked], mcp("files.write"))).toBe(true);
+    expect(allows([asked], mcp("files.remove"))).toBe(false);
+    expect(allows([{ ...asked, allow: ["files.*"] }], mcp("files.read"))).toBe(true);
+    expect(allows([asked, { ...open, allow: ["files_*"] }], mcp("files.read"))).toBe(false);
+  });
+
+  test("R-TOOL-16 a name that was cut for models is judged as it is at its server", () => {
+    const long = `${"a".repeat(60)}_get_and_remove`;
+    const tool = { ...mcp(long), name: long.slice(0, 64) };
+    expect(allows([{ ...open, allow: ["*_get"] }], tool)).toBe(false);
+    expect(allows([{ ...open, allow: ["*_remove"] }], tool)).toBe(true);
+  });
+
   test.each<[ToolMode, ToolMode, boolean]>([
     ["read", "read", true],
     ["read", "write", false],
