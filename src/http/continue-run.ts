@@ -45,12 +45,14 @@ async function planContinuation(
   const continued = continuedRequest(body, answer);
   if (!continued.ok) return refused(issuesProblem(continued.issues));
   const { request, carried } = continued;
-  return planRequest(request, {
+  const plan = planRequest(request, {
     ...named,
     config,
     agent: nativeAgent(request, config, carried),
     continues: previousRunId,
   });
+  // The body may hold next to nothing of it.
+  return !plan.ok && plan.problem.code === "too_large" ? refused(tooLong) : plan;
 }
 
 const at = (message: string, keyword: string): Problem => fieldProblem("/previousRunId", message, keyword);
@@ -59,6 +61,11 @@ const at = (message: string, keyword: string): Problem => fieldProblem("/previou
 export const notWaiting: Problem = {
   ...at("names a run that is not waiting, or was continued before", "conflict"),
   code: "conflict",
+};
+
+const tooLong: Problem = {
+  ...at("names a conversation that is too large to go on, with what this request adds to it", "maxBytes"),
+  code: "too_large",
 };
 
 const problems: Record<"not_found" | "not_waiting" | "gone", Problem> = {

@@ -14,14 +14,17 @@ import {
   type AgentHouse,
 } from "../support/agent-house.ts";
 import { ANTHROPIC_STREAM_TYPE, anthropicMessages } from "../support/provider-bytes/anthropic-messages.ts";
+import { openAiError } from "../support/provider-bytes/openai-chat.ts";
 import { answerScript, streamScript } from "../support/provider-bytes/scripts.ts";
 import { follow } from "../support/run-reader.ts";
 import { anthropic, openAi, pathOf } from "../support/scripted-targets.ts";
 
+/** Small: what a run adds to its conversation by itself is not held to it. */
+const MAX_PROMPT = 4000;
 let house: AgentHouse;
 
 beforeAll(async () => {
-  house = await openAgentHouse({ maxSteps: 4 });
+  house = await openAgentHouse({ maxSteps: 4, maxPromptBytes: MAX_PROMPT });
 });
 afterEach(() => house.provider.reset());
 afterAll(() => house.stop());
@@ -283,6 +286,57 @@ test("R-STEP-6 R-FALL-2 R-FALL-10 a later step falls back by itself; usage is th
   );
   const given = sent.messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   expect(given.filter(({ type }) => type === "tool_result").map((part) => part.tool_use_id)).toEqual(ids);
+});
+
+test("R-START-7 R-FALL-3 results of tools may outgrow maxPromptBytes; where the model refuses, the run ends with what it has", async () => {
+  const { provider, runs } = house;
+  const result = "x".repeat(2 * MAX_PROMPT);
+  provider.on(toolPath("clock"), gives(result));
+  const asks = says("Let me look. ", [["c1", "clock"]]);
+  provider.on(MODEL, inOrder(asks, says("It is noon.")));
+  const whole = await play(runs, {});
+  expect(whole.outcome).toMatchObject({ outcome: "completed", finalText: "Let me look. It is noon." });
+  expect(sentMessages(provider, 1).at(-1)).toEqual({ role: "tool", tool_call_id: "c1", content: result });
+
+  provider.reset();
+  provider.on(toolPath("clock"), gives(result));
+  const tooLong = openAiError(400, "invalid_request_error", "context_length_exceeded");
+  provider.on(MODEL, inOrder(asks, answerScript(tooLong)));
+  provider.on(pathOf(anthropic, "b"), says("Never asked."));
+  const { outcome, events } = await play(runs, {});
+  expect(outcome).toMatchObject({
+    outcome: "error",
+    error: { details: { failureClass: "context_length" } },
+    partialText: "Let me look. ",
+  });
+  expect(kinds(events).slice(-5)).toEqual([
+    "tool_result",
+    "step started",
+    "attempt started",
+    "attempt failed",
+    "terminal",
+  ]);
+  expect(provider.calls(pathOf(anthropic, "b"))).toEqual([]);
+});
+
+test("R-START-7 a continuation is held to maxPromptBytes with all that it goes on from, and leaves it waiting", async () => {
+  const { provider, runs } = house;
+  const tools = [{ name: "ask_user", parameters: { type: "object" } }];
+  const goOn = (previousRunId: string, output: string) =>
+    post(runs, {
+      schemaVersion: "1.0",
+      task: { kind: "text_to_text" },
+      previousRunId,
+      toolResults: [{ toolCallId: "a", output }],
+    });
+  provider.on(MODEL, inOrder(says("", [["a", "ask_user"]]), says("Thanks.")));
+  const { runId } = await play(runs, { tools });
+  const refused = await goOn(runId, "x".repeat(MAX_PROMPT));
+  expect(refused.status).toBe(413);
+  expect(await refused.json()).toMatchObject({
+    details: { code: "too_large", validationIssues: [{ path: "/previousRunId", keyword: "maxBytes" }] },
+  });
+  expect((await goOn(runId, "yes")).status).toBe(202);
 });
 
 test("R-STEP-9 what fills the context is what the model has read, also from a cache whose tokens are reported apart", async () => {

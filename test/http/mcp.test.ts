@@ -125,3 +125,18 @@ test("R-TOOL-13 a cancelled run calls its MCP call off, and closes the session",
 
 const isCallOf = (params: unknown, name: string): boolean =>
   typeof params === "object" && params !== null && "name" in params && params.name === name;
+
+test("R-STEP-9 R-USAGE-1 an estimate counts the definitions of all tools, as a server lists them", async () => {
+  const { provider, runs } = house;
+  provider.on(MODEL, says("Done."));
+  const { events } = await play(runs, {});
+  const body = provider.calls(MODEL)[0]?.body ?? "{}";
+  const sent: { tools: { function: unknown }[] } = JSON.parse(body);
+  const defined = JSON.stringify(sent.tools.map((tool) => tool.function)).length;
+  const [usage] = payloads(events, "context_usage");
+  expect(sent.tools.length).toBeGreaterThan(3);
+  expect(usage).toMatchObject({ estimated: true });
+  // Beside them stand the prompt and what the server says of its tools.
+  expect(Number(usage?.["usedTokens"])).toBeGreaterThan(defined / 4);
+  expect(Number(usage?.["usedTokens"])).toBeLessThan(body.length / 4);
+});

@@ -82,6 +82,19 @@ test("R-TOOL-18 tools that do not fit beside the request are left out, and their
   expect(new TextEncoder().encode(JSON.stringify(plan)).byteLength).toBeLessThan(2_000_000);
 });
 
+test("R-USAGE-1 what a model is sent has the definitions of the server's tools, those of listed servers too", async () => {
+  const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).byteLength;
+  const defined = ({ name, description, parameters }: ServerTool) => ({ name, description, parameters });
+  const none = await planOf({ serverTools: undefined });
+  const own = await planOf();
+  const clock = own.agent?.tools.map(defined) ?? [];
+  expect(clock.map(({ name }) => name)).toEqual(["clock"]);
+  expect(own.asks.promptBytes - none.asks.promptBytes).toBe(bytes(clock));
+  const more = [listed("a", "search", "é".repeat(1000))];
+  const { plan } = equipped(own, { tools: more, instructions: [], failed: [] });
+  expect(plan.asks.promptBytes - none.asks.promptBytes).toBe(bytes([...clock, ...more.map(defined)]));
+});
+
 test("R-TOOL-2 a run without an agent is accepted as it was planned", async () => {
   const plan = await planOf({ serverTools: undefined });
   expect(equipped(plan, { tools: [], instructions: [], failed: [] }).plan).toBe(plan);
