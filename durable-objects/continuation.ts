@@ -2,9 +2,14 @@
 import type { Continuation } from "../schemas/continuation.ts";
 import type { Outcome } from "../schemas/outcome.ts";
 import type { RunPlan } from "../schemas/plan.ts";
+import { fitMessages } from "../src/run/fit-messages.ts";
+import { messagesOf } from "../src/providers/conversation.ts";
 import { turns } from "../src/run/turns.ts";
 import { foldLog } from "./run-fold.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
+
+/** UTF-8 bytes of a conversation that is handed on; what is older is cut. The platform carries 32 MiB, and up to twice the bytes of a text. */
+const MAX_CONVERSATION = 8 * 1024 * 1024;
 
 /** Whether another run may go on from this end. A turn of a chat is continued by its chat. */
 export function waitsForAnswers({ plan }: RunRow, outcome: Outcome): boolean {
@@ -18,10 +23,12 @@ export function continuationOf(row: RunRow, store: RunLogStore): Continuation {
   const { state, damaged } = foldLog(row, store);
   if (damaged) return { found: false, refused: "gone" };
   const open = [...state.carried, ...state.calls].filter(({ result }) => result === undefined);
+  const added = turns(state);
+  const whole = [...messagesOf(request), ...added];
+  const fitting = fitMessages(whole, MAX_CONVERSATION);
   return {
     found: true,
-    request,
-    turns: turns(state),
+    ...(fitting === whole ? { request, turns: added } : { request: { ...request, messages: fitting }, turns: [] }),
     open: open.map(({ toolCallId, toolName, input, execution, confirmation, echo }) => ({
       toolCallId,
       toolName,

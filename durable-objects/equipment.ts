@@ -6,8 +6,8 @@ import { messagesOf } from "../src/providers/conversation.ts";
 import { asksOf } from "../src/run/asks.ts";
 import { utf8Length } from "../src/run/utf8.ts";
 
-/** Bytes of a request and the run's tools as they are stored, in one row: the platform's rows hold 2 MB. */
-const MAX_STORED = 1_950_000;
+/** Bytes of a run's tools as they are stored, whatever the size of its request. */
+const MAX_TOOLS = 1_950_000;
 
 export interface Equipped {
   plan: RunPlan;
@@ -21,14 +21,12 @@ export interface Listed {
   failed: readonly string[];
 }
 
-/** The plan with its own tools and those of its servers, as far as they fit beside the request. */
+/** The plan with its own tools and those of its servers, as far as they fit. */
 export function equipped(plan: RunPlan, { tools, instructions, failed }: Listed): Equipped {
   const { agent, request } = plan;
   if (agent === undefined) return { plan, unavailable: [] };
   const instructed = withInstructions(request, instructions);
-  const stored = { ...plan, request: instructed, agent: { ...agent, tools: [] } };
-  const room = MAX_STORED - utf8Length(JSON.stringify(stored));
-  const { kept, dropped } = fitting(distinct([...agent.tools, ...tools]), room);
+  const { kept, dropped } = fitting(distinct([...agent.tools, ...tools]), MAX_TOOLS);
   return { plan: withTools(plan, instructed, kept), unavailable: [...new Set([...failed, ...dropped])] };
 }
 

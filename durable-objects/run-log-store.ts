@@ -4,6 +4,7 @@ import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStatus } from "../schemas/run.ts";
 import { parseJson } from "../src/wire/json.ts";
 import { cutText } from "./row-parts.ts";
+import { runTexts } from "./run-log-texts.ts";
 import type { RunLogStore } from "./run-row.ts";
 import { decodeSegment, encodeSegment } from "./segment-codec.ts";
 
@@ -31,6 +32,8 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     rowsRead += cursor.rowsRead;
     return rows;
   };
+
+  const texts = runTexts(query);
 
   const exists = (): boolean => query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'run'").length > 0;
 
@@ -82,8 +85,9 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     load() {
       if (!exists()) return undefined;
       const [row] = query("SELECT * FROM run WHERE id = 0");
-      const plan = parseJson(textOf(row?.["plan"]));
-      if (row === undefined || !isPlan(plan?.value)) return undefined;
+      if (row === undefined) return undefined;
+      const plan = parseJson(texts.read("plan", textOf(row["plan"])));
+      if (!isPlan(plan?.value)) return undefined;
       continuable = row["continued_by"] !== undefined;
       rowsWritten = Math.max(rowsWritten, Number(query("SELECT MAX(written) AS written FROM segment")[0]?.["written"]));
       return {
@@ -101,7 +105,9 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     },
     request() {
       const [row] = query("SELECT request FROM run WHERE id = 0");
-      const parsed = parseJson(textOf(row?.["request"]));
+      const column = row?.["request"];
+      if (typeof column !== "string") return undefined;
+      const parsed = parseJson(texts.read("request", column));
       return isRequest(parsed?.value) ? parsed.value : undefined;
     },
     marks() {
@@ -122,12 +128,13 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
           `CREATE TABLE segment (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, reserved INTEGER NOT NULL,
            written INTEGER NOT NULL, body TEXT NOT NULL)`,
         );
+        const columns = texts.keep({ plan: JSON.stringify(kept), request: JSON.stringify(request) });
         query(
           `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries, attached, told)
            VALUES (0, ?, ?, ?, 'running', ?, 0, 0, 0, 0)`,
           FORMAT,
-          JSON.stringify(kept),
-          JSON.stringify(request),
+          columns.plan,
+          columns.request,
           startedAt,
         );
         append(entries, reservedTo);
@@ -149,13 +156,15 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         closeOpen();
         append([terminal], terminal.sequence);
         closeOpen();
+        const keeps = keepsRequest && continuable;
+        if (!keeps) texts.forgetRequest();
         query(
           `UPDATE run SET status = ?, sealed_at = ?, terminal = ?, request = iif(?, request, NULL),
            rows_written = ?, rows_read = ? WHERE id = 0`,
           status,
           at,
           terminal.sequence,
-          keepsRequest && continuable ? 1 : 0,
+          keeps ? 1 : 0,
           // This row, and the alarm that retention needs.
           rowsWritten + 2,
           rowsRead + 1,
@@ -174,7 +183,10 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       query("UPDATE run SET continued_by = ? WHERE id = 0", runId);
     },
     eraseRequest() {
-      query("UPDATE run SET request = NULL WHERE id = 0");
+      storage.transactionSync(() => {
+        query("UPDATE run SET request = NULL WHERE id = 0");
+        texts.forgetRequest();
+      });
     },
     markTold() {
       query("UPDATE run SET told = 1 WHERE id = 0");
@@ -186,6 +198,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       storage.transactionSync(() => {
         query("DELETE FROM segment WHERE id < (SELECT terminal FROM run WHERE id = 0) * ?", PARTS);
         query("UPDATE run SET swept = 1, request = NULL WHERE id = 0");
+        texts.forgetRequest();
       });
     },
     setAlarm(at) {

@@ -12,6 +12,7 @@ import type {
 } from "../schemas/chat.ts";
 import type { RunStatus } from "../schemas/run.ts";
 import { nextMove, type Desk } from "../src/chat/turn-rules.ts";
+import { fitMessages } from "../src/run/fit-messages.ts";
 import { toHex } from "../src/wire/hex.ts";
 import { pass } from "./gate.ts";
 import type { TenantObject } from "./tenant-object.ts";
@@ -149,7 +150,7 @@ export class VisitorObject extends DurableObject<Env> {
         case "again":
           // Whoever asked before may be about to start it as well: a run starts once.
           this.#chats.touch(move.runId, Date.now());
-          return this.#answerFor(move.runId);
+          return this.#answerFor(move.runId, request);
         case "admit": {
           const refusal = await this.#admit(request, move.runId ?? newRunId, desk.active?.runId, entered);
           if (refusal !== undefined) return refusal;
@@ -177,7 +178,7 @@ export class VisitorObject extends DurableObject<Env> {
         case "begin": {
           const runId = move.runId ?? newRunId;
           this.#chats.begin(request, move, runId, Date.now());
-          const answer = this.#answerFor(runId);
+          const answer = this.#answerFor(runId, request);
           await this.#armSweep();
           return answer;
         }
@@ -185,8 +186,10 @@ export class VisitorObject extends DurableObject<Env> {
     }
   }
 
-  #answerFor(runId: string): TurnAnswer {
-    return this.#chats.answerFor(runId, this.hostServer() !== undefined);
+  #answerFor(runId: string, { maxConversationBytes }: TurnRequest): TurnAnswer {
+    const answer = this.#chats.answerFor(runId, this.hostServer() !== undefined);
+    if (!answer.begun || answer.repeat) return answer;
+    return { ...answer, messages: fitMessages(answer.messages, maxConversationBytes) };
   }
 
   /** Counts the request here, then asks the tenant. `entered`: names under which the tenant counts a turn now. */

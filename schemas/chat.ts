@@ -81,6 +81,8 @@ export interface TurnRequest {
   activePerVisitor: number;
   /** What the tenant is asked (`enterTurn`) for a turn that is no repeat, once the visitor's own throttle let it pass. */
   entry?: Pick<TurnEntryRequest, "address" | "throttle" | "active">;
+  /** UTF-8 bytes of the conversation that a model is to read, the prompt included; of a longer one the newest. */
+  maxConversationBytes: number;
   /** The request names no known model: refused after the throttle, before the chat is looked at. */
   unknownModel: boolean;
 }

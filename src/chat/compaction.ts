@@ -6,6 +6,9 @@ import type { Summary } from "./model-messages.ts";
 /** Entries without a summary from which on one is asked for, and how many of them it leaves alone. */
 const LONG = 40;
 const KEPT = 20;
+/** UTF-16 units, likewise: few entries may be long ones. */
+const LARGE = 200_000;
+const KEPT_UNITS = 100_000;
 /** UTF-16 units of one entry and of all that a model is to sum up. */
 const MAX_ENTRY = 4_000;
 const MAX_TEXT = 120_000;
@@ -19,11 +22,12 @@ export function summaryWanted(
   summary: Summary | undefined,
 ): TurnEndAnswer["summarize"] {
   const from = summary?.through ?? 0;
-  if (entries.length - from < LONG) return undefined;
+  const kept = keptOf(entries.slice(from));
+  if (kept === undefined) return undefined;
   const lines = summary === undefined ? [] : [`Summary so far: ${summary.text}`];
   let units = lines.join("").length;
   let end = from;
-  for (const entry of entries.slice(from, cutBefore(entries, entries.length - KEPT))) {
+  for (const entry of entries.slice(from, cutBefore(entries, entries.length - kept))) {
     const line = lineOf(entry);
     units += line.length;
     if (units > MAX_TEXT) break;
@@ -33,6 +37,16 @@ export function summaryWanted(
   const through = cutBefore(entries, end);
   if (through <= from) return undefined;
   return { text: lines.slice(0, lines.length - (end - through)).join("\n"), through };
+}
+
+/** How many of the newest entries are left alone; `undefined` while there are few and small ones. */
+function keptOf(entries: readonly HistoryEntry[]): number | undefined {
+  const sizes = entries.map((entry) => JSON.stringify(entry).length);
+  const isLarge = sizes.reduce((sum, size) => sum + size, 0) >= LARGE;
+  if (!isLarge) return entries.length < LONG ? undefined : KEPT;
+  let units = 0;
+  const fitting = sizes.toReversed().findIndex((size) => (units += size) > KEPT_UNITS);
+  return Math.min(KEPT, Math.max(1, fitting));
 }
 
 function lineOf(entry: HistoryEntry): string {

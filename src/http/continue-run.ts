@@ -45,14 +45,13 @@ async function planContinuation(
   const continued = continuedRequest(body, answer);
   if (!continued.ok) return refused(issuesProblem(continued.issues));
   const { request, carried } = continued;
-  const plan = planRequest(request, {
+  return planRequest(request, {
     ...named,
     config,
     agent: nativeAgent(request, config, carried),
     continues: previousRunId,
+    brings: body,
   });
-  // The body may hold next to nothing of it.
-  return !plan.ok && plan.problem.code === "too_large" ? refused(tooLong) : plan;
 }
 
 const at = (message: string, keyword: string): Problem => fieldProblem("/previousRunId", message, keyword);
@@ -61,11 +60,6 @@ const at = (message: string, keyword: string): Problem => fieldProblem("/previou
 export const notWaiting: Problem = {
   ...at("names a run that is not waiting, or was continued before", "conflict"),
   code: "conflict",
-};
-
-const tooLong: Problem = {
-  ...at("names a conversation that is too large to go on, with what this request adds to it", "maxBytes"),
-  code: "too_large",
 };
 
 const problems: Record<"not_found" | "not_waiting" | "gone", Problem> = {

@@ -14,8 +14,8 @@ import { sha256Hex } from "./digest.ts";
 import { nativeAgent } from "./native-agent.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 
-/** Bytes of a request as it is stored, with what its run may do: one row of the platform holds 2 MB. */
-const MAX_STORED_REQUEST = 1_900_000;
+/** Bytes of a request as its object is handed it: the platform carries 32 MiB, and up to twice the bytes of a text. */
+const MAX_REQUEST = 15_000_000;
 
 const DEFAULT_ROUTE = "default";
 
@@ -62,6 +62,9 @@ export async function nameStart(
 export const planRun = ({ request, ...named }: NamedStart, config: Config): Result<RunPlan> =>
   planRequest(request, { ...named, config, agent: nativeAgent(request, config) });
 
+/** What of a request is judged by its size: what a server has made or stored before is no fault of the request. */
+export type Brought = Pick<StartRequest, "prompt" | "messages" | "tools" | "toolResults">;
+
 /** What a run is planned with, beside its request. */
 export interface Planning {
   tenant: string;
@@ -72,6 +75,8 @@ export interface Planning {
   idempotencyKey?: string | undefined;
   agent?: AgentPlan | undefined;
   chat?: ChatRef | undefined;
+  /** What the request itself brings a model to read, where the server adds to it; else all of it. */
+  brings?: Brought;
   continues?: string | undefined;
   /** False when the first reader cannot replace text that it has shown; true when left out. */
   replaces?: boolean;
@@ -83,7 +88,7 @@ export interface Planning {
 export function planRequest(request: StartRequest, planning: Planning): Result<RunPlan> {
   const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, continues } = planning;
   const { targets, routes, limits, breaker } = config;
-  const tooLarge = sizeProblem(request, agent, limits.maxPromptBytes);
+  const tooLarge = sizeProblem(request, planning.brings ?? request, limits.maxPromptBytes);
   if (tooLarge !== undefined) return refused(tooLarge);
   // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
   const { metadata, ...asked } = request;
@@ -132,16 +137,21 @@ export function planRequest(request: StartRequest, planning: Planning): Result<R
   });
 }
 
-function sizeProblem(request: StartRequest, agent: AgentPlan | undefined, maxPromptBytes: number): Problem | undefined {
+function sizeProblem(request: StartRequest, brings: Brought, maxPromptBytes: number): Problem | undefined {
   const refuse = (path: string, limit: number): Problem => ({
     ...fieldProblem(path, `is larger than ${limit} bytes`, "maxBytes"),
     code: "too_large",
   });
-  if (promptBytes(request) > maxPromptBytes)
-    return refuse(request.messages === undefined ? "/prompt" : "/messages", maxPromptBytes);
-  return utf8Length(JSON.stringify({ request, agent })) > MAX_STORED_REQUEST
-    ? refuse("", MAX_STORED_REQUEST)
-    : undefined;
+  if (promptBytes(brings) > maxPromptBytes) {
+    const { messages, toolResults } = brings;
+    return refuse(
+      toolResults !== undefined ? "/toolResults" : messages === undefined ? "/prompt" : "/messages",
+      maxPromptBytes,
+    );
+  }
+  // What was brought before is bounded where it is added.
+  const isWhole = brings === request;
+  return isWhole && utf8Length(JSON.stringify(request)) > MAX_REQUEST ? refuse("", MAX_REQUEST) : undefined;
 }
 
 /** `requestId`, else a name made from the key, else a random one. */

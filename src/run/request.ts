@@ -33,10 +33,11 @@ export function checkStartRequest(body: unknown): RequestCheck {
 }
 
 /** UTF-8 bytes of everything in the request that a model will read. */
-export function promptBytes(request: StartRequest): number {
+export function promptBytes(request: Pick<StartRequest, "prompt" | "messages" | "tools" | "toolResults">): number {
   let bytes = utf8Length(request.prompt ?? "");
   if (request.messages !== undefined) bytes += utf8Length(JSON.stringify(request.messages));
   if (request.tools !== undefined) bytes += utf8Length(JSON.stringify(request.tools));
+  if (request.toolResults !== undefined) bytes += utf8Length(JSON.stringify(request.toolResults));
   return bytes;
 }
 

@@ -319,7 +319,7 @@ test("R-START-7 R-FALL-3 results of tools may outgrow maxPromptBytes; where the 
   expect(provider.calls(pathOf(anthropic, "b"))).toEqual([]);
 });
 
-test("R-START-7 a continuation is held to maxPromptBytes with all that it goes on from, and leaves it waiting", async () => {
+test("R-START-7 a continuation is held to maxPromptBytes with what it brings, and leaves what it goes on from waiting", async () => {
   const { provider, runs } = house;
   const tools = [{ name: "ask_user", parameters: { type: "object" } }];
   const goOn = (previousRunId: string, output: string) =>
@@ -334,7 +334,7 @@ test("R-START-7 a continuation is held to maxPromptBytes with all that it goes o
   const refused = await goOn(runId, "x".repeat(MAX_PROMPT));
   expect(refused.status).toBe(413);
   expect(await refused.json()).toMatchObject({
-    details: { code: "too_large", validationIssues: [{ path: "/previousRunId", keyword: "maxBytes" }] },
+    details: { code: "too_large", validationIssues: [{ path: "/toolResults", keyword: "maxBytes" }] },
   });
   expect((await goOn(runId, "yes")).status).toBe(202);
 });

@@ -29,6 +29,17 @@ test("R-SVC-16 no result stands without its call", () => {
   expect(summaryWanted(oneTurn, undefined)).toBeUndefined();
 });
 
+test("R-SVC-16 a summary is asked for of few entries that are large, of all but the newest that are not", () => {
+  const large = assistant("x".repeat(150_000));
+  expect(summaryWanted([user("One"), large, user("Two"), assistant("Three")], undefined)).toBeUndefined();
+  expect(summaryWanted([user("One"), large, user("Two"), large], undefined)).toMatchObject({ through: 3 });
+  const grown = [user("One"), large, large, user("Two"), assistant("Three"), user("Four")];
+  expect(summaryWanted(grown, undefined)).toMatchObject({ through: 3 });
+  expect(summaryWanted(grown, { text: "One.", through: 3 })).toBeUndefined();
+  // A single turn that is large stays as it is.
+  expect(summaryWanted([assistant("", call("a")), tool("a", "x".repeat(300_000))], undefined)).toBeUndefined();
+});
+
 test("R-SVC-16 what a model is to sum up is bounded, and what does not fit stays as it is", () => {
   const entries = long(100).map((entry) => ({ ...entry, content: entry.content.padEnd(10_000, "x") }));
   const wanted = summaryWanted(entries, undefined);

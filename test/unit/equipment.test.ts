@@ -70,16 +70,22 @@ test("R-TOOL-15 what servers say about their tools ends the system message, or i
   });
 });
 
-test("R-TOOL-18 tools that do not fit beside the request are left out, and their server is named", async () => {
+test("R-TOOL-18 tools that do not fit are left out, whatever the request, and their server is named", async () => {
   const large = "é".repeat(300_000);
-  const { plan, unavailable } = equipped(await planOf({ prompt: "a".repeat(500_000) }), {
-    tools: [listed("a", "one", large), listed("a", "two", large), listed("b", "three", large), listed("b", "small")],
+  const { plan, unavailable } = equipped(await planOf({ prompt: "a".repeat(500_000), metadata: { large } }), {
+    tools: [
+      listed("a", "one", large),
+      listed("a", "two", large),
+      listed("a", "three", large),
+      listed("b", "four", large),
+      listed("b", "small"),
+    ],
     instructions: [],
     failed: [],
   });
-  expect(names(plan)).toEqual(["clock", "one", "two", "small"]);
+  expect(names(plan)).toEqual(["clock", "one", "two", "three", "small"]);
   expect(unavailable).toEqual(["b"]);
-  expect(new TextEncoder().encode(JSON.stringify(plan)).byteLength).toBeLessThan(2_000_000);
+  expect(new TextEncoder().encode(JSON.stringify(plan.agent)).byteLength).toBeLessThan(2_000_000);
 });
 
 test("R-USAGE-1 what a model is sent has the definitions of the server's tools, those of listed servers too", async () => {

@@ -336,6 +336,15 @@ describe("sizes", () => {
       problem: { code: "too_large", issues: [{ path: "/prompt" }] },
     });
   });
+
+  test("R-START-7 a request above 15,000,000 bytes is too large for its object", async () => {
+    const settings = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
+    if (!settings.ok) throw new Error("the configuration is valid");
+    expect((await planBody({ ...base, metadata: { filler: "m".repeat(14_000_000) } }, settings.config)).ok).toBe(true);
+    expect(await planBody({ ...base, metadata: { filler: "m".repeat(15_000_000) } }, settings.config)).toMatchObject({
+      problem: { code: "too_large", issues: [{ path: "" }] },
+    });
+  });
 });
 
 describe("fields that are known and not supported", () => {

@@ -120,6 +120,7 @@ async function begin(visitor: DurableObjectStub<VisitorObject>): Promise<TurnAns
     stream: { max: 0, minutes: 1 },
     activePerVisitor: 0,
     unknownModel: false,
+    maxConversationBytes: 1_000_000,
   });
 }
 

@@ -29,6 +29,7 @@ function begin(visitor: DurableObjectStub<VisitorObject>, history: HistoryEntry[
     stream: { max: 0, minutes: 1 },
     activePerVisitor: 0,
     unknownModel: false,
+    maxConversationBytes: 1_000_000,
   });
 }
 

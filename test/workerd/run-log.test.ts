@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reservation, runLog, type LogOptions, type RunLog } from "../../durable-objects/run-log.ts";
 import { runLogStore } from "../../durable-objects/run-log-store.ts";
+import { entryOf } from "../../durable-objects/segment-codec.ts";
 import type { LogEntry, LogEvent } from "../../schemas/event.ts";
 import { newName, planOf } from "./plan.ts";
 
@@ -38,6 +39,26 @@ interface Tools {
   /** Number of flushes so far. */
   flushes(): number;
 }
+
+it("R-START-7 a plan and a request that do not fit into a row are read back, and the request is gone at the end", () =>
+  runInDurableObject(env.RUN.getByName(newName()), async (_instance, { storage }) => {
+    const prompt = "é".repeat(1_200_000);
+    const metadata = { filler: "m".repeat(1_200_000) };
+    const plan = planOf("r", { metadata });
+    runLogStore(storage).accept({ ...plan, request: { ...plan.request, prompt } }, 1000, [], 63);
+    const again = runLogStore(storage);
+    expect(again.load()?.plan.metadata).toEqual(metadata);
+    expect(again.request()?.prompt).toBe(prompt);
+    again.seal([entryOf(terminal(0, ""))], "cancelled", 2000, true);
+    expect(again.request()?.prompt).toBe(prompt);
+    const sealed = runLogStore(storage);
+    sealed.load();
+    sealed.eraseRequest();
+    expect(sealed.request()).toBeUndefined();
+    expect(sealed.load()?.plan.metadata).toEqual(metadata);
+    const left = storage.sql.exec<{ name: string }>("SELECT DISTINCT name FROM run_text").toArray();
+    expect(left).toEqual([{ name: "plan" }]);
+  }));
 
 /** A log on an object's own storage, with a confirmation that the test can hold back. Nothing flushes by the clock. */
 function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {

@@ -41,6 +41,7 @@ export function asking(fields: Partial<TurnRequest> = {}): TurnRequest {
     stream: { max: 0, minutes: 1 },
     activePerVisitor: 0,
     unknownModel: false,
+    maxConversationBytes: 1_000_000,
     ...fields,
   };
 }

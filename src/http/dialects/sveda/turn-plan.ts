@@ -6,7 +6,7 @@ import type { AgentPlan } from "../../../../schemas/tool.ts";
 import { planServers, planTools } from "../../../run/plan-tools.ts";
 import { allowsClient, clientRules, toolRules } from "../../../run/tool-access.ts";
 import { sha256Hex } from "../../digest.ts";
-import { planRequest } from "../../start-run.ts";
+import { planRequest, type Brought } from "../../start-run.ts";
 import type { SvedaContext } from "./context.ts";
 import { fromProblem, svedaRefused, unprocessable, type SvedaResult } from "./problem.ts";
 import type { AskedTurn } from "./asked-turn.ts";
@@ -39,10 +39,25 @@ export async function planTurn(
     requestHash: await sha256Hex(begun.runId),
     agent: agentOf(asked, begun, config),
     chat: { visitor: visitor.visitor, chatId },
+    brings: broughtBy(turn, tools),
     replaces: false,
     onDisconnect,
   });
   return plan.ok ? plan : svedaRefused(fromProblem(plan.problem));
+}
+
+/** The prompt with its pictures, and the page's tools: the conversation was the server's before, and is bounded by itself. */
+function broughtBy(
+  { prompt, images = [], decisions }: AskedTurn["turn"],
+  tools: AskedTurn["turn"]["clientTools"],
+): Brought {
+  // A turn with decisions reads no prompt.
+  const pictures = decisions.length > 0 ? [] : images.map((image) => ({ type: "image" as const, ...image }));
+  return {
+    prompt: decisions.length > 0 ? "" : prompt,
+    ...(pictures.length > 0 && { messages: [{ role: "user", content: pictures }] }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => ({ ...tool })) }),
+  };
 }
 
 function agentOf(

@@ -81,6 +81,8 @@ async function turnRequest(
       active: limits.active,
     },
     unknownModel: model === undefined,
+    // The other half is for the prompt and the tools.
+    maxConversationBytes: Math.floor(config.limits.maxPromptBytes / 2),
   };
 }
 

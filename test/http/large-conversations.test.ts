@@ -1,0 +1,88 @@
+// Conversations and turns that have grown large over the wire: what comes after them, what a model is sent of them, and what is kept.
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { gives, goOn, inOrder, MODEL, play, says, toolPath } from "../support/agent-house.ts";
+import { modelCalls, modelSays, openSvedaHouse, sentBody, type SvedaHouse } from "../support/sveda-house.ts";
+import { svedaText } from "../support/sveda.ts";
+import { faultyFields, newName, outcomeOf, problemOf } from "./house.ts";
+
+let house: SvedaHouse;
+
+beforeAll(async () => {
+  house = await openSvedaHouse({ limits: { stream: "0,1", token: "0,1", activePerVisitor: 0 } });
+});
+afterEach(() => house.provider.reset());
+afterAll(() => house.stop());
+
+const LARGE = "y".repeat(60_000);
+/** Ten calls whose outputs together are larger than what a request may bring. */
+const ten = Array.from({ length: 10 }, (_, index) => [`c${index}`, "clock"] as const);
+const MAX_PROMPT = 524_288;
+
+test("R-SVC-16 R-SVH-25 a chat that holds more than a request may bring goes on, and a model reads the newest of it", async () => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  house.provider.on(toolPath("clock"), gives(LARGE));
+  modelSays(
+    house.provider,
+    says("Looking. ", ten),
+    says("Done."),
+    says("Fine."),
+    says("Good."),
+    says("w".repeat(600_000)),
+    says("Hm."),
+  );
+  await visitor.turn({ prompt: "Look.", chatId });
+  expect(svedaText((await visitor.turn({ prompt: "And now?", chatId })).frames)).toBe("Fine.");
+  const second = modelCalls(house.provider)[2]?.body ?? "";
+  expect(second.length).toBeLessThan(MAX_PROMPT / 2);
+  const sent = sentBody(house.provider, 2).messages;
+  expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", ...ten.map(() => "tool"), "assistant", "user"]);
+  expect(sent[2]?.["content"]).toMatch(/^y+\n\[cut: longer than \d+ bytes\]$/);
+  expect(sent[11]?.["content"]).toBe(LARGE);
+  const stored = (await visitor.chat(chatId))?.messages ?? [];
+  const whole = [...stored, { id: "u9", role: "user", content: "So?", parts: [{ type: "text", text: "So?" }] }];
+  expect(svedaText((await visitor.turn({ messages: whole, chatId })).frames)).toBe("Good.");
+  await visitor.turn({ prompt: "Much.", chatId });
+  expect(svedaText((await visitor.turn({ prompt: "More?", chatId })).frames)).toBe("Hm.");
+  expect(sentBody(house.provider, 5).messages).toEqual([{ role: "user", content: "More?" }]);
+});
+
+test.each(["approve", "deny"])("R-SVH-26 what waits in a large conversation can be decided: %s", async (decision) => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  house.provider.on(toolPath("clock"), gives(LARGE));
+  house.provider.on(toolPath("wipe"), gives({ wiped: true }));
+  modelSays(house.provider, says("May I? ", [...ten, ["k", "wipe", { of: "disk" }]]), says("Well."));
+  await visitor.turn({ prompt: "Tidy up.", chatId });
+  const decided = await visitor.turn({ prompt: "", chatId, toolDecisions: [{ toolCallId: "k", decision }] });
+  expect(svedaText(decided.frames)).toBe("Well.");
+  expect(house.provider.calls(toolPath("wipe"))).toHaveLength(decision === "approve" ? 1 : 0);
+  expect(sentBody(house.provider, 1).messages.filter(({ role }) => role === "tool")).toHaveLength(11);
+});
+
+test("R-NEXT-1 R-START-7 a run with a large conversation goes on; what the request itself brings is limited", async () => {
+  const { provider, runs } = house;
+  provider.on(toolPath("clock"), gives("é".repeat(30_000)));
+  provider.on(toolPath("wipe"), gives({ wiped: true }));
+  const open = [...ten, ["k", "wipe", {}] as const, ["a", "ask_user", {}] as const];
+  provider.on(MODEL, inOrder(says("1", open), says("2", [...ten.slice(0, 9), ["k", "wipe"]]), says("Done.")));
+  const tools = [{ name: "ask_user", parameters: { type: "object" } }];
+  const { runId } = await play(runs, { tools });
+  const answers = (output: unknown) => ({
+    toolResults: [{ toolCallId: "a", output }],
+    toolDecisions: [{ toolCallId: "k", decision: "approve" }],
+  });
+  const refused = await problemOf(await goOn(runs, runId, answers("x".repeat(MAX_PROMPT))), 413, "too_large");
+  expect(faultyFields(refused)).toEqual(["/toolResults"]);
+  const next = newName();
+  expect((await goOn(runs, runId, { ...answers("yes"), requestId: next })).status).toBe(202);
+  let outcome = await outcomeOf(house.server.origin, next);
+  const { toolCallId } = Object(outcome["pending"])[0];
+  const last = newName();
+  const decisions = [{ toolCallId, decision: "deny" }];
+  expect((await goOn(runs, next, { toolDecisions: decisions, requestId: last })).status).toBe(202);
+  outcome = await outcomeOf(house.server.origin, last);
+  expect(outcome).toMatchObject({ outcome: "completed", finalText: "Done." });
+  const third = provider.calls(MODEL)[2]?.body ?? "";
+  expect(third.length).toBeGreaterThan(19 * 30_000);
+});
