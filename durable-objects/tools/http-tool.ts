@@ -1,6 +1,7 @@
 // One call of a tool that is an HTTP address: the input goes out as JSON, signed, and what comes back becomes a result. Never asks
 // twice, and follows no redirect.
 import type { ToolResult, ToolSource } from "../../schemas/tool.ts";
+import { concealedStart, hiddenAt, type Hidden } from "../../src/run/concealed.ts";
 import { cutText, ownMessage, shapeOutput, toolError } from "../../src/run/tool-output.ts";
 import { toHex } from "../../src/wire/hex.ts";
 import { parseJson } from "../../src/wire/json.ts";
@@ -29,8 +30,8 @@ export async function httpTool(
     "idempotency-key": id,
     "webhook-id": id,
   };
+  const secret = source.keyVar === undefined ? undefined : secretOf(env, source.keyVar);
   if (source.keyVar !== undefined) {
-    const secret = secretOf(env, source.keyVar);
     if (secret === undefined) return toolError(`The secret ${source.keyVar} is not set on this server.`);
     const key = webhookKey(secret);
     if (key === undefined) return toolError(`The secret ${source.keyVar} is not base64 after its prefix.`);
@@ -39,10 +40,15 @@ export async function httpTool(
     headers["webhook-signature"] = await webhookSignature(key, { id, timestamp, body });
   }
   const response = await fetch(source.url, { method: "POST", headers, body, redirect: "manual", signal });
-  return resultOf(response, maxOutputBytes, signal);
+  return resultOf(response, maxOutputBytes, signal, hiddenAt(source.url, secret));
 }
 
-async function resultOf(response: Response, maxBytes: number, signal: AbortSignal): Promise<ToolResult> {
+async function resultOf(
+  response: Response,
+  maxBytes: number,
+  signal: AbortSignal,
+  hidden: Hidden,
+): Promise<ToolResult> {
   const { status } = response;
   const { text, cut } = await boundedText(response, response.ok ? maxBytes : MAX_ERROR_BYTES, signal);
   if (status >= 300 && status < 400) {
@@ -50,18 +56,18 @@ async function resultOf(response: Response, maxBytes: number, signal: AbortSigna
   }
   if (!response.ok) {
     const message = ownMessage(parseJson(text)?.value);
-    return toolError(`The tool answered HTTP ${status}${message === undefined ? "." : `: ${message}`}`);
+    return toolError(`The tool answered HTTP ${status}${message === undefined ? "." : `: ${message}`}`, hidden);
   }
   const mediaType = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (mediaType === "text/html" || /^\s*<(!doctype html|html)\b/i.test(text)) {
     return toolError("The tool answered with an HTML page instead of JSON.");
   }
-  if (cut) return { output: cutText(text, maxBytes) };
-  if (text.trim() === "") return shapeOutput(undefined, maxBytes);
+  if (cut) return { output: cutText(concealedStart(text, hidden), maxBytes) };
+  if (text.trim() === "") return shapeOutput(undefined, maxBytes, hidden);
   if (/[/+]json$/.test(mediaType) && parseJson(text) === undefined) {
     return toolError("The tool's answer says that it is JSON, and is not.");
   }
-  return shapeOutput(text, maxBytes);
+  return shapeOutput(text, maxBytes, hidden);
 }
 
 /** A call's id is the model provider's, and may hold anything. What is not safe in a header is escaped; what is too long is hashed. */

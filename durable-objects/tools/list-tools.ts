@@ -1,6 +1,8 @@
 // Which tools a run's MCP servers have. Bounded in time, pages and tools; a server that fails costs its own tools and nothing else.
 import type { ServerTool, ToolRule, ToolServer, ToolSource } from "../../schemas/tool.ts";
+import { concealed, hiddenAt } from "../../src/run/concealed.ts";
 import { listedTool } from "../../src/run/mcp-listing.ts";
+import { recordOf } from "../../src/run/json-values.ts";
 import { allows, matchesAny } from "../../src/run/tool-access.ts";
 import { asArray, asText } from "../../src/wire/json.ts";
 import { within } from "../within.ts";
@@ -74,6 +76,7 @@ async function listAt(
   const tools = new Map<string, ServerTool>();
   const cursors = new Set<string>();
   let cursor: string | undefined;
+  const hidden = hiddenAt(endpoint.url, endpoint.token);
   for (let page = 0; page < MAX_PAGES; page++) {
     const params = { per_page: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
     const answer = await connections.request(endpoint, { method: "tools/list", params, signal });
@@ -81,14 +84,20 @@ async function listAt(
     for (const entry of asArray(answer.result["tools"])) {
       const tool = listedTool(entry, (toolName) => sourceOf(server, toolName));
       if (tool === undefined || tools.has(tool.name) || tools.size === MAX_TOOLS) continue;
-      if (isListed(server, tool) && allows(rules, tool)) tools.set(tool.name, tool);
+      if (!isListed(server, tool) || !allows(rules, tool)) continue;
+      const { description, parameters } = tool;
+      tools.set(tool.name, {
+        ...tool,
+        description: String(concealed(description, hidden)),
+        parameters: recordOf(concealed(parameters, hidden)) ?? {},
+      });
     }
     cursor = asText(answer.result["nextCursor"]);
     // A server that names a page twice would be read for ever.
     if (cursor === undefined || cursors.has(cursor)) break;
     cursors.add(cursor);
   }
-  const said = asText((await connections.instructions(endpoint))?.trim());
+  const said = asText(concealed((await connections.instructions(endpoint))?.trim(), hidden));
   const names = [...tools.keys()];
   return {
     tools: [...tools.values()],

@@ -30,7 +30,7 @@ export interface McpRequest {
   onProgress?: (progress: { progress: number; total?: number | undefined; message?: string | undefined }) => void;
 }
 
-/** `error`: what the server said, or what became of the request, in words that may be shown. */
+/** `error`: what the server said, or what became of the request. What the server said may hold secrets. */
 export type McpAnswer = { ok: true; result: JsonRecord } | { ok: false; error: string };
 
 export interface McpConnections {
@@ -84,7 +84,7 @@ export function mcpConnections(): McpConnections {
         forget(entry);
         return await ask(endpoint, request, false);
       }
-      return { ok: false, error: wordsFor(error, endpoint) };
+      return { ok: false, error: wordsFor(error) };
     }
   };
 
@@ -178,12 +178,11 @@ function httpStatus(error: unknown): number | undefined {
 const RPC_PREFIX = /^(MCP error -?\d+: ?)+/;
 const HTTP_PREFIX = /^Streamable HTTP error: Error POSTing to endpoint: /;
 
-function wordsFor(error: unknown, { token }: McpEndpoint): string {
+function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return UNREACHABLE;
   const status = httpStatus(error);
   const said = error.name === "McpError" ? error.message.replace(RPC_PREFIX, "") : ownWords(error.message);
-  const words = error.name === "McpError" ? said || "MCP error." : httpWords(status, said);
-  return token === undefined ? words : words.replaceAll(token, "***");
+  return error.name === "McpError" ? said || "MCP error." : httpWords(status, said);
 }
 
 const httpWords = (status: number | undefined, said: string): string =>

@@ -1,5 +1,6 @@
 // One call of a tool at an MCP server. Always gives a result, but for faults of ours.
 import type { ServerTool, ToolResult, ToolServer, ToolSource } from "../../schemas/tool.ts";
+import { concealedError, hiddenAt } from "../../src/run/concealed.ts";
 import { mcpResult } from "../../src/run/mcp-result.ts";
 import { toolError } from "../../src/run/tool-output.ts";
 import { locate } from "./mcp-endpoint.ts";
@@ -16,6 +17,7 @@ export async function callMcpTool(
   const located = server === undefined ? undefined : await locate(server, where);
   if (located === undefined) return toolError("The MCP server of this tool is not configured any more.");
   if (!located.ok) return toolError(located.error);
+  const hidden = hiddenAt(located.endpoint.url, located.endpoint.token);
   let reported = false;
   const tell = (status: "running" | "completed" | "failed", detail?: string): void => {
     reported = true;
@@ -26,10 +28,10 @@ export async function callMcpTool(
     params: { name: source.toolName, arguments: input },
     signal: where.signal,
     onProgress: (progress) => {
-      if (!where.signal.aborted) tell("running", detailOf(progress));
+      if (!where.signal.aborted) tell("running", concealedError(detailOf(progress), hidden).slice(0, MAX_DETAIL));
     },
   });
-  const result = answer.ok ? mcpResult(answer.result, where.maxOutputBytes) : toolError(answer.error);
+  const result = answer.ok ? mcpResult(answer.result, where.maxOutputBytes, hidden) : toolError(answer.error, hidden);
   if (reported && !where.signal.aborted) tell(result.isError === true ? "failed" : "completed");
   return result;
 }
@@ -48,6 +50,6 @@ function detailOf({
   progress: number;
   total?: number | undefined;
   message?: string | undefined;
-}) {
-  return (message ?? (total === undefined ? String(progress) : `${progress}/${total}`)).slice(0, MAX_DETAIL);
+}): string {
+  return message ?? (total === undefined ? String(progress) : `${progress}/${total}`);
 }

@@ -3,6 +3,7 @@
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { ToolResult } from "../../schemas/tool.ts";
 import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
+import { concealed, concealedError, type Hidden } from "./concealed.ts";
 import { isRecord, textOf } from "./json-values.ts";
 import { utf8Length, utf8Prefix } from "./utf8.ts";
 
@@ -10,17 +11,19 @@ import { utf8Length, utf8Prefix } from "./utf8.ts";
 const MAX_ERROR = 500;
 const MAX_LINKS = 100;
 
-/** `{success: false, error}`; the error is cut to 500 characters. */
-export function toolError(error: string): ToolResult {
-  return { output: { success: false, error: error.toWellFormed().slice(0, MAX_ERROR) }, isError: true };
+/** `{success: false, error}`; the error is cut to 500 characters. `hidden`: for words that are a server's. */
+export function toolError(error: string, hidden?: Hidden): ToolResult {
+  const shown = hidden === undefined ? error : concealedError(error, hidden);
+  return { output: { success: false, error: shown.toWellFormed().slice(0, MAX_ERROR) }, isError: true };
 }
 
 /** Text that is JSON becomes JSON. Output of more than `maxBytes` UTF-8 bytes, as text or JSON text, is cut to text with a mark. */
-export function shapeOutput(value: unknown, maxBytes: number): ToolResult {
-  const parsed = typeof value === "string" ? fromText(value) : value;
-  if (depthOf(parsed, MAX_JSON_DEPTH) > MAX_JSON_DEPTH) {
+export function shapeOutput(value: unknown, maxBytes: number, hidden: Hidden): ToolResult {
+  const said = typeof value === "string" ? fromText(value) : value;
+  if (depthOf(said, MAX_JSON_DEPTH) > MAX_JSON_DEPTH) {
     return toolError(`The tool's output is nested deeper than ${MAX_JSON_DEPTH} levels.`);
   }
+  const parsed = concealed(said, hidden);
   const text = typeof parsed === "string" ? parsed : JSON.stringify(parsed);
   // No JSON value has no text: a server sent nothing.
   if (text === undefined) return { output: nothing };

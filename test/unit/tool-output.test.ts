@@ -5,6 +5,7 @@ import { cutText, ownMessage, shapeOutput, toolError } from "../../src/run/tool-
 import { utf8Length } from "../../src/run/utf8.ts";
 
 const LIMIT = 1000;
+const shaped = (value: unknown, maxBytes: number) => shapeOutput(value, maxBytes, { secrets: [], addresses: [] });
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
 test.each([
@@ -18,17 +19,17 @@ test.each([
   ['{"a":', '{"a":'],
   ["a \ud800 b", "a \ufffd b"],
 ])("R-TOOL-14 the text %j is given as %j", (text, output) => {
-  expect(shapeOutput(text, LIMIT)).toEqual({ output });
+  expect(shaped(text, LIMIT)).toEqual({ output });
 });
 
 test("R-TOOL-12 an answer that says nothing is a success without a value", () => {
-  expect(shapeOutput(undefined, LIMIT)).toEqual({ output: { success: true, data: null } });
+  expect(shaped(undefined, LIMIT)).toEqual({ output: { success: true, data: null } });
 });
 
 test("R-TOOL-14 output that is nested too deeply is an error, however deep", () => {
-  expect(shapeOutput(nested(65), LIMIT).isError).toBeUndefined();
+  expect(shaped(nested(65), LIMIT).isError).toBeUndefined();
   for (const levels of [66, 100_000]) {
-    expect(shapeOutput(nested(levels), 10 * levels)).toEqual(
+    expect(shaped(nested(levels), 10 * levels)).toEqual(
       toolError("The tool's output is nested deeper than 64 levels."),
     );
   }
@@ -37,13 +38,13 @@ test("R-TOOL-14 output that is nested too deeply is an error, however deep", () 
 describe("the limit", () => {
   test("R-TOOL-14 output of exactly the limit is whole, one byte more is cut with a mark", () => {
     const whole = "x".repeat(64);
-    expect(shapeOutput(whole, 64)).toEqual({ output: whole });
-    const { output } = shapeOutput(`${whole}x`, 64);
+    expect(shaped(whole, 64)).toEqual({ output: whole });
+    const { output } = shaped(`${whole}x`, 64);
     expect(output).toBe(`${"x".repeat(36)}\n[cut: longer than 64 bytes]`);
   });
 
   test("R-TOOL-14 JSON over the limit is given as the beginning of its text", () => {
-    const { output, renderHint } = shapeOutput({ links: [{ label: "a", url: "b".repeat(200) }] }, 100);
+    const { output, renderHint } = shaped({ links: [{ label: "a", url: "b".repeat(200) }] }, 100);
     expect(output).toMatch(/^\{"links":\[\{"label":"a","url":"b+\n\[cut: longer than 100 bytes\]$/);
     expect(renderHint).toBeUndefined();
   });
@@ -70,7 +71,7 @@ describe("links", () => {
       { label: "One", url: "https://a.test/1", icon: "i", kind: "k", more: 1 },
       { name: "Two", link: "https://a.test/2" },
     ];
-    const result = shapeOutput({ links, total: 2 }, LIMIT);
+    const result = shaped({ links, total: 2 }, LIMIT);
     expect(result).toEqual({
       output: { links, total: 2 },
       renderHint: "resource_links",
@@ -92,7 +93,7 @@ describe("links", () => {
     ],
     ["a list alone", [{ label: "x", url: "y" }]],
   ])("R-TOOL-14 %s is no hint", (_, output) => {
-    expect(shapeOutput(output, LIMIT)).toEqual({ output });
+    expect(shaped(output, LIMIT)).toEqual({ output });
   });
 });
 
@@ -117,7 +118,7 @@ test.each([
 test("R-TOOL-12 whatever JSON a tool sends becomes a result that can be written", () => {
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), fc.string({ unit: "binary" })), (value) => {
-      const result = shapeOutput(value, 200);
+      const result = shaped(value, 200);
       expect(JSON.parse(JSON.stringify(result))).toBeDefined();
       expect(
         utf8Length(typeof result.output === "string" ? result.output : JSON.stringify(result.output)),

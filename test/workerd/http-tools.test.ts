@@ -98,6 +98,18 @@ test.each([
   expect(await call(httpTool(name))).toEqual(expected);
 });
 
+test("R-TOOL-21 what a tool says never holds its secret, and its error no address", async () => {
+  const env = envWith({ SHOP_KEY: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" });
+  const told = (name: string, maxOutputBytes = 65_536) => call(signed(name), { env, maxOutputBytes });
+  expect(await told("leaks")).toEqual({ output: { note: "key ***", "***": ["a***b", 1] } });
+  expect(await told("leaks-text")).toEqual({ output: "key ***" });
+  expect(await told("leaks-error")).toEqual(failure("The tool answered HTTP 422: no way to *** (***, ***) with ***"));
+  // However the limit falls on a secret.
+  for (const limit of [70, 80, 90, 100, 110, 120, 400, 401]) {
+    expect((await told("leaks-cut", limit)).output).toMatch(/^key: \**(wh?s?)?\n\[cut: longer than \d+ bytes\]$/);
+  }
+});
+
 test.each(["reset", "reset-body", "cut-body", "no-http"])(
   "R-TOOL-13 R-TOOL-21 a broken answer (%s) is an error",
   async (name) => {

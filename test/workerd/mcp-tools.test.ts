@@ -332,6 +332,23 @@ describe("calls", () => {
     await expect.poll(calledOff).toHaveLength(before.length + 1);
   });
 
+  test("R-TOOL-21 what a server says never holds the token it is sent, and its error no address", async () => {
+    const leaky = (name: string): Partial<CallPlace> => ({
+      servers: [mcpServer(scripted(name), { keyVar: "SHOP_KEY" })],
+      connections: connections(),
+      env: envWith({ SHOP_KEY: "page-token/+=" }),
+    });
+    const told = (name: string) => call(mcpTool("any"), leaky(name), {});
+    const hidden = "no way to *** (***, ***) with ***";
+    expect(await told("leaks-error")).toEqual(failure(hidden));
+    expect(await told("leaks-rpc")).toEqual(failure(hidden));
+    expect(await told("leaks-500")).toEqual(failure(`mcp http 500: ${hidden}`));
+    expect(await told("leaks-text")).toEqual({ output: { note: "Bearer ***" } });
+    expect(await told("leaks")).toEqual({ output: { note: ["***"] } });
+    const listing = await list([mcpServer(scripted("leaks"), { keyVar: "SHOP_KEY" })], leaky("leaks"));
+    expect(listing.tools[0]).toMatchObject({ description: "with ***", parameters: { type: "object", title: "***" } });
+  });
+
   test("R-TOOL-20 progress is told as it comes, and how it ended", async () => {
     for (const path of ["/sse", "/stateless"]) {
       const told: ToolTask[] = [];

@@ -31,6 +31,13 @@ const head = (type: string): Step => ({
 });
 const JSON_TYPE = "application/json";
 
+/** What tools and servers are sent, and tell everybody. */
+const SHOP_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const BARE_SECRET = SHOP_SECRET.slice("whsec_".length);
+const PAGE_TOKEN = "page-token/+=";
+const leak = (secret: string): string =>
+  `no way to https://db.shop.example/x?y=1 (10.0.0.7:5432, [fd00::1]:80) with ${secret}`;
+
 function scriptHttpTools(provider: FaultProvider): void {
   const on = (name: string, script: Script): void => provider.on(`/tool/${name}`, script);
   on("json", whole(200, JSON_TYPE, '{"sum": 3}'));
@@ -45,6 +52,13 @@ function scriptHttpTools(provider: FaultProvider): void {
   on("html", whole(200, "text/html; charset=utf-8", "<p>Log in</p>"));
   on("hidden-html", whole(200, "text/plain", "\n<!DOCTYPE html><p>Log in</p>"));
   on("refusal", whole(422, JSON_TYPE, '{"error": {"message": "no such order", "trace": "at secret.js:1"}}'));
+  on(
+    "leaks",
+    whole(200, JSON_TYPE, JSON.stringify({ note: `key ${SHOP_SECRET}`, [SHOP_SECRET]: [`a${BARE_SECRET}b`, 1] })),
+  );
+  on("leaks-text", whole(200, "text/plain", `key ${SHOP_SECRET}`));
+  on("leaks-cut", [head("text/plain"), { step: "chunk", bytes: `key: ${SHOP_SECRET.repeat(100)}` }, { step: "hang" }]);
+  on("leaks-error", whole(422, JSON_TYPE, JSON.stringify({ error: { message: leak(SHOP_SECRET) } })));
   on("crash", whole(500, "text/plain", "Traceback: secret at 10.0.0.7"));
   on("crash-json", whole(503, JSON_TYPE, '{"error": '));
   on("redirect", [{ step: "head", status: 307, headers: { location: "/tool/json", "content-length": "0" } }]);
@@ -180,6 +194,27 @@ function scriptMcpCalls(provider: FaultProvider): void {
       200,
       JSON_TYPE,
       JSON.stringify({ jsonrpc: "2.0", id, error: { code: 1, message: "bad token mcp-secret-token" } }),
+    ),
+  );
+  on("leaks-error", ({ id }) => result(id, { isError: true, content: [{ type: "text", text: leak(PAGE_TOKEN) }] }));
+  on("leaks-rpc", ({ id }) =>
+    whole(200, JSON_TYPE, JSON.stringify({ jsonrpc: "2.0", id, error: { code: 1, message: leak(PAGE_TOKEN) } })),
+  );
+  on("leaks-500", () => whole(500, JSON_TYPE, JSON.stringify({ error: leak(PAGE_TOKEN) })));
+  on("leaks-text", ({ id }) => {
+    const text = JSON.stringify({ note: `Bearer ${PAGE_TOKEN}` }).replaceAll("/", "\\/");
+    return result(id, { content: [{ type: "text", text }] });
+  });
+  on("leaks", ({ id, method }) =>
+    result(
+      id,
+      method === "tools/list"
+        ? {
+            tools: [
+              tool("one", { description: `with ${PAGE_TOKEN}`, inputSchema: { type: "object", title: PAGE_TOKEN } }),
+            ],
+          }
+        : { structuredContent: { note: [PAGE_TOKEN] } },
     ),
   );
   on("redirect", () => [
