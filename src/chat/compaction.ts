@@ -6,8 +6,9 @@ import type { Summary } from "./model-messages.ts";
 /** Entries without a summary from which on one is asked for, and how many of them it leaves alone. */
 const LONG = 40;
 const KEPT = 20;
-/** UTF-16 units, likewise: few entries may be long ones. */
+/** UTF-16 units, likewise: few entries may be long ones. Of an output so many count as a model still reads when space is short. */
 const LARGE = 200_000;
+const OUTPUT = 2_048;
 const KEPT_UNITS = 100_000;
 /** UTF-16 units of one entry and of all that a model is to sum up. */
 const MAX_ENTRY = 4_000;
@@ -41,7 +42,10 @@ export function summaryWanted(
 
 /** How many of the newest entries are left alone; `undefined` while there are few and small ones. */
 function keptOf(entries: readonly HistoryEntry[]): number | undefined {
-  const sizes = entries.map((entry) => JSON.stringify(entry).length);
+  const sizes = entries.map((entry) => {
+    const { length } = JSON.stringify(entry);
+    return entry.role === "tool" ? Math.min(length, OUTPUT) : length;
+  });
   const isLarge = sizes.reduce((sum, size) => sum + size, 0) >= LARGE;
   if (!isLarge) return entries.length < LONG ? undefined : KEPT;
   let units = 0;

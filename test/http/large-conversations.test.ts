@@ -44,7 +44,9 @@ test("R-SVC-16 R-SVH-25 a chat that holds more than a request may bring goes on,
   expect(svedaText((await visitor.turn({ messages: whole, chatId })).frames)).toBe("Good.");
   await visitor.turn({ prompt: "Much.", chatId });
   expect(svedaText((await visitor.turn({ prompt: "More?", chatId })).frames)).toBe("Hm.");
-  expect(sentBody(house.provider, 5).messages).toEqual([{ role: "user", content: "More?" }]);
+  // A summary of what came before may be there by now.
+  const said = sentBody(house.provider, 5).messages.filter(({ role }) => role !== "system");
+  expect(said).toEqual([{ role: "user", content: "More?" }]);
 });
 
 test.each(["approve", "deny"])("R-SVH-26 what waits in a large conversation can be decided: %s", async (decision) => {

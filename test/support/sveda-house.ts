@@ -84,20 +84,23 @@ async function turnOf(response: Response): Promise<Turn> {
 
 export const GENERATED_TITLE = "A better title";
 const isTitleQuestion = ({ body }: ProviderCall): boolean => body.includes("Write a title of at most");
+/** What is asked to sum up begins the question: a conversation may hold the same words. */
+const isSummaryQuestion = ({ body }: ProviderCall): boolean => body.includes('"content":"Sum up ');
 
-/** What the model says to each of its calls, titles apart, which are always the same. A further call is answered with an error. */
+/** What the model says to each of its calls, titles and summaries apart, which are always the same. A further call is answered with an error. */
 export function modelSays(provider: FaultProvider, ...scripts: readonly (Script | (() => Script))[]): void {
   let index = 0;
   provider.on(MODEL, (call) => {
     if (isTitleQuestion(call)) return says(GENERATED_TITLE);
+    if (isSummaryQuestion(call)) return says("A summary.");
     const script = scripts[index++] ?? errorScript(400, {}, "{}");
     return typeof script === "function" ? script() : script;
   });
 }
 
-/** The calls of the model, titles apart. */
+/** The calls of the model, titles and summaries apart. */
 export const modelCalls = (provider: FaultProvider): ProviderCall[] =>
-  provider.calls(MODEL).filter((call) => !isTitleQuestion(call));
+  provider.calls(MODEL).filter((call) => !isTitleQuestion(call) && !isSummaryQuestion(call));
 
 /** What the model was sent with its call of this number. */
 export function sentBody(provider: FaultProvider, index: number): SentBody {

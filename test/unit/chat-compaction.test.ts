@@ -36,8 +36,9 @@ test("R-SVC-16 a summary is asked for of few entries that are large, of all but 
   const grown = [user("One"), large, large, user("Two"), assistant("Three"), user("Four")];
   expect(summaryWanted(grown, undefined)).toMatchObject({ through: 3 });
   expect(summaryWanted(grown, { text: "One.", through: 3 })).toBeUndefined();
-  // A single turn that is large stays as it is.
-  expect(summaryWanted([assistant("", call("a")), tool("a", "x".repeat(300_000))], undefined)).toBeUndefined();
+  // An output is cut before anything is left out.
+  const outputs = [user("One"), assistant("", call("a")), tool("a", "x".repeat(300_000)), assistant("Two")];
+  expect(summaryWanted(outputs, undefined)).toBeUndefined();
 });
 
 test("R-SVC-16 what a model is to sum up is bounded, and what does not fit stays as it is", () => {
