@@ -126,6 +126,9 @@ test("R-DESC-1 documents and reports are taken as it is described", async () => 
     fetch(`${house.base}/documents/extract`, { method: "POST", headers: visitor.headers, body });
   await isAsDescribed("POST /sveda/documents/extract", extract(form), 200);
   await isAsDescribed("POST /sveda/documents/extract", extract("no form"), 422);
+  const forms = await Promise.all(Array.from({ length: 5 }, () => extract("no form")));
+  const [tooMany] = forms.filter(({ status }) => status === 429);
+  await isAsDescribed("POST /sveda/documents/extract", tooMany ?? Response.error(), 429);
   const report = "POST /sveda/content-reports";
   await isAsDescribed(report, visitor.post("/content-reports", { reason: "rude", excerpt: "..." }), 201);
   await isAsDescribed(report, visitor.post("/content-reports", { reason: "" }), 400);

@@ -149,6 +149,29 @@ describe("run log", () => {
       expect(log.sealed).toBe(true);
     }));
 
+  it.each<LogEvent>([
+    { sequence: 1, at: 1001, type: "attempt", payload: { attempt: 0, step: 0, targetId: "main", phase: "committed" } },
+    { sequence: 1, at: 1001, type: "step", payload: { step: 0, phase: "finished" } },
+    {
+      sequence: 1,
+      at: 1001,
+      type: "tool_call",
+      payload: { toolCallId: "a", toolName: "clock", input: {}, execution: "server" },
+    },
+    { sequence: 1, at: 1001, type: "tool_result", payload: { toolCallId: "a", toolName: "clock", output: 1 } },
+    { sequence: 1, at: 1001, type: "max_steps", payload: { maxSteps: 1, canContinue: true } },
+  ])("R-DUR-2 shows $type only once it is stored, and holds back what follows", (event) =>
+    withLog(async ({ open, hold }) => {
+      const log = open();
+      const release = hold();
+      log.append([delta(0, "a"), event, delta(2, "b")]);
+      expect(log.visibleTo).toBe(0);
+      release();
+      await log.settled();
+      expect(log.visibleTo).toBe(2);
+    }),
+  );
+
   it("R-DUR-3 flushes when half of the reserved block is used, and reserves more when more comes", () =>
     withLog(async ({ open, flushes, store }) => {
       const log = open();
