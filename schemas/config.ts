@@ -142,7 +142,7 @@ export const toolConfigSchema = v.strictObject({
 });
 export type ToolConfig = v.InferOutput<typeof toolConfigSchema>;
 
-export const mcpServerSchema = v.strictObject({
+const mcpServerSchema = v.strictObject({
   id,
   /** Streamable HTTP. */
   url: httpUrl,
@@ -151,7 +151,6 @@ export const mcpServerSchema = v.strictObject({
   /** Patterns over tool names: `*`, `x*`, `*x`, or the exact name. */
   allow: v.optional(globs, ["*"]),
 });
-export type McpServerConfig = v.InferOutput<typeof mcpServerSchema>;
 
 const policySchema = objectOnly(
   v.strictObject({
@@ -176,7 +175,7 @@ export type Policy = v.InferOutput<typeof policySchema>;
 const throttle = v.pipe(v.string(), v.regex(/^\d{1,6},[1-9]\d{0,4}$/));
 const origin = v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/?#]+)$/));
 
-export const svedaSchema = objectOnly(
+const svedaSchema = objectOnly(
   v.strictObject({
     embed: v.optional(v.boolean(), true),
     /** Seconds. */
@@ -204,7 +203,6 @@ export const svedaSchema = objectOnly(
     ),
   }),
 );
-export type SvedaSettings = v.InferOutput<typeof svedaSchema>;
 
 export const configSchema = objectOnly(
   v.strictObject({
