@@ -8,6 +8,7 @@ import { speaker, type RunState } from "../src/run/state.ts";
 import type { Effect } from "../src/run/step.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
 import { chatDelivery } from "./chat-delivery.ts";
+import { hasTurn } from "./chat-standing.ts";
 import { waitsForAnswers } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { runReaders } from "./readers.ts";
@@ -90,7 +91,9 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     request: () => (request === undefined ? undefined : stepRequest(request, state, agent?.tools ?? [])),
     emit: (attempt, events) => apply({ type: "provider", at: Date.now(), attempt, events }),
   });
-  const calls = toolCalls({ ctx, env, row, request, over: over.signal, settled: () => log.settled(), apply });
+  // Beside the first model call, which costs no time that way; no tool is called before it is known.
+  const wanted = state.phase === "sealed" ? Promise.resolve() : cancelUnwanted();
+  const calls = toolCalls({ ctx, env, row, request, over: over.signal, settled: () => log.settled(), wanted, apply });
   const wakes = runWakes({ ctx, tenant, apply, changes: (input) => transition(state, input).events.length > 0 });
   const readers = runReaders({
     log,
@@ -147,6 +150,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
           break;
       }
     }
+  }
+
+  async function cancelUnwanted(): Promise<void> {
+    if (!(await hasTurn(env, row.plan))) apply({ type: "cancel", at: Date.now(), reason: "deleted" });
   }
 
   /** A title that does not come is none: the run does not wait for it for ever. */

@@ -25,10 +25,21 @@ export interface ToolCallsOptions {
   over: AbortSignal;
   /** Resolves when everything decided so far is on disk. */
   settled(): Promise<void>;
+  /** Resolves when the run is known to be wanted, or is over. */
+  wanted: Promise<void>;
   apply(input: Extract<Input, { type: "tool" | "tool_progress" }>): void;
 }
 
-export function toolCalls({ ctx, env, row: { plan }, request, over, settled, apply }: ToolCallsOptions): ToolCalls {
+export function toolCalls({
+  ctx,
+  env,
+  row: { plan },
+  request,
+  over,
+  settled,
+  wanted,
+  apply,
+}: ToolCallsOptions): ToolCalls {
   const { runId, limits, agent } = plan;
   const connections = mcpConnections();
   over.addEventListener("abort", () => ctx.waitUntil(connections.close()), { once: true });
@@ -38,7 +49,7 @@ export function toolCalls({ ctx, env, row: { plan }, request, over, settled, app
   }
 
   async function make({ toolCallId, toolName, input }: Call): Promise<void> {
-    await settled();
+    await Promise.all([settled(), wanted]);
     await pass("calling", ctx);
     if (over.aborted) return;
     const tool = agent?.tools.find(({ name }) => name === toolName);

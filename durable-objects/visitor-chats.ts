@@ -39,8 +39,8 @@ export interface VisitorChats {
   list(): ChatSummary[];
   read(chatId: string): ChatDetail | undefined;
   rename(chatId: string, title: string, at: number): boolean;
-  /** `activeRun`: of the turn that ran. `undefined` when there is no such chat. */
-  remove(chatId: string): Pick<ChatRow, "activeRun"> | undefined;
+  /** The runs of its turns; `activeRun`: of the one that runs. `undefined` when there is no such chat. */
+  remove(chatId: string): { runIds: string[]; activeRun: string | undefined } | undefined;
 }
 
 export function visitorChats(storage: DurableObjectStorage, store: VisitorStore): VisitorChats {
@@ -217,8 +217,9 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
     remove(chatId) {
       const chat = store.chat(chatId);
       if (chat === undefined) return undefined;
+      const runIds = store.runIds(chat.id);
       storage.transactionSync(() => store.removeChat(chat));
-      return chat;
+      return { runIds, activeRun: chat.activeRun };
     },
   };
 

@@ -21,6 +21,8 @@ export interface VisitorEnds {
   lose(runId: string, undo: boolean): void;
   /** One step towards the end of a running turn; whoever wants it ended looks again afterwards. `wait`: it ends by itself. */
   hasten(runId: string, how: "cancel" | "wait"): Promise<void>;
+  /** A turn that was begun long ago and whose run was never started runs no more. */
+  giveUp(runId: string): Promise<void>;
   /** Turns count as long as they run: those that were never started, or whose news is late, do not. */
   verify(): Promise<void>;
   /** Ends the run of a turn that is forgotten, now or once it is started. */
@@ -95,6 +97,13 @@ export function visitorEnds(
     end,
     lose,
     hasten,
+    async giveUp(runId) {
+      const isOverdue = (): boolean => {
+        const turn = store.turn(runId);
+        return turn?.state === "begun" && Date.now() - turn.at >= STARTING_MS;
+      };
+      if (isOverdue() && (await runs.statusOf(runId)) === "unknown" && isOverdue()) lose(runId, false);
+    },
     async verify() {
       await Promise.all(
         store

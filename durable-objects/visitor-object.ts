@@ -14,6 +14,7 @@ import type { RunStatus } from "../schemas/run.ts";
 import { nextMove, type Desk } from "../src/chat/turn-rules.ts";
 import { fitMessages } from "../src/run/fit-messages.ts";
 import { toHex } from "../src/wire/hex.ts";
+import { forgottenRuns } from "./forgotten-runs.ts";
 import { pass } from "./gate.ts";
 import type { TenantObject } from "./tenant-object.ts";
 import { throttleStore } from "./throttle-store.ts";
@@ -24,6 +25,8 @@ import { visitorStore } from "./visitor-store.ts";
 
 /** How long a next decision waits for the turn that carries out the one before, until it is refused. */
 const CARRYING_MS = 60_000;
+/** When what was left over of deleted chats is looked after. */
+const FORGET_MS = 30_000;
 /** How long the identities of turns are kept. */
 const IDENTITY_MS = 30 * 86_400_000;
 
@@ -33,6 +36,7 @@ export class VisitorObject extends DurableObject<Env> {
   #chats = visitorChats(this.ctx.storage, this.#store);
   #runs = visitorRuns(this.env, this.#tenantName);
   #ends = visitorEnds(this.ctx, this.#store, this.#chats, this.#runs);
+  #forgotten = forgottenRuns(this.ctx, this.#runs);
   #throttle = throttleStore(this.ctx.storage);
   /** By chat and identity: turns that are about to begin. */
   #beginning = new Map<string, Promise<TurnAnswer>>();
@@ -80,7 +84,10 @@ export class VisitorObject extends DurableObject<Env> {
     return this.#chats.list();
   }
 
-  read(chatId: string): ChatDetail | undefined {
+  async read(chatId: string): Promise<ChatDetail | undefined> {
+    const activeRun = this.#store.chat(chatId)?.activeRun;
+    // A run that does not answer now is shown as it was known.
+    if (activeRun !== undefined) await this.#ends.giveUp(activeRun).catch(() => undefined);
     return this.#chats.read(chatId);
   }
 
@@ -89,11 +96,18 @@ export class VisitorObject extends DurableObject<Env> {
     return this.#chats.rename(chatId, title, Date.now());
   }
 
-  /** Forgets a chat and ends the turn that runs in it. False when there is no such chat. */
+  /** Forgets a chat, and the runs of its turns before long; ends the one that runs. False when there is no such chat. */
   async remove(chatId: string): Promise<boolean> {
     const removed = this.#chats.remove(chatId);
-    if (removed?.activeRun !== undefined) await this.#ends.drop(removed.activeRun);
-    return removed !== undefined;
+    if (removed === undefined) return false;
+    const now = Date.now();
+    // In the turn of the removal, so that one commit holds all of it.
+    this.#forgotten.add(removed.runIds, removed.activeRun, now);
+    const alarm = this.ctx.storage.setAlarm(now + FORGET_MS);
+    if (removed.activeRun !== undefined) await this.#ends.drop(removed.activeRun);
+    await alarm;
+    this.ctx.waitUntil(this.#forgotten.forget().catch(() => undefined));
+    return true;
   }
 
   keepHostServer(host: HostServer): void {
@@ -115,8 +129,10 @@ export class VisitorObject extends DurableObject<Env> {
     const now = Date.now();
     this.#throttle.sweep(now);
     if (this.hostServer() === undefined) this.#store.forgetHost();
-    if (this.#store.sweepTurns(now - IDENTITY_MS)) await this.ctx.storage.setAlarm(now + IDENTITY_MS);
-    else this.#sweeping = false;
+    const left = this.#store.sweepTurns(now - IDENTITY_MS);
+    this.#sweeping = left;
+    const next = (await this.#forgotten.forget()) ?? (left ? now + IDENTITY_MS : undefined);
+    if (next !== undefined) await this.ctx.storage.setAlarm(next);
   }
 
   async #beginOnce(request: TurnRequest): Promise<TurnAnswer> {

@@ -14,6 +14,8 @@ export interface VisitorRuns {
   /** `unknown`: no run of this name was started, or it is forgotten. */
   statusOf(runId: string): Promise<RunStatus | "unknown">;
   cancel(runId: string, reason: string): Promise<CancelAnswer>;
+  /** Nothing of the run is left afterwards. */
+  forget(runId: string): Promise<void>;
 }
 
 type Stub = ReturnType<Env["RUN"]["getByName"]>;
@@ -34,6 +36,7 @@ export function visitorRuns(env: Env, tenant: string): VisitorRuns {
   };
 
   return {
+    forget: (runId) => ask(runId, async (stub) => void (await stub.forget())),
     statusOf: (runId) => ask(runId, async (stub) => (await viewOf(stub))?.status ?? "unknown"),
     cancel: (runId, reason) =>
       ask(runId, async (stub) => {

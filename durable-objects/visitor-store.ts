@@ -51,6 +51,7 @@ export interface VisitorStore {
   /** The latest turn of a chat with this identity. */
   turnOf(chat: number, identity: string): TurnRow | undefined;
   lastTurn(chat: number): TurnRow | undefined;
+  runIds(chat: number): string[];
   /** Turns of all chats that run, as far as is known. */
   begunTurns(): TurnRow[];
   /** A turn of the same run is replaced: its place is then that of a new one. */
@@ -130,6 +131,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
         turnOf,
       ),
     lastTurn: (id) => one(read("SELECT * FROM turn WHERE chat = ? ORDER BY id DESC LIMIT 1", id), turnOf),
+    runIds: (id) => read("SELECT run_id FROM turn WHERE chat = ?", id).map((row) => textOf(row["run_id"])),
     begunTurns: () =>
       read("SELECT turn.* FROM chat JOIN turn ON turn.run_id = chat.active_run WHERE active_run IS NOT NULL").map(
         turnOf,

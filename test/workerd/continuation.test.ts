@@ -5,7 +5,9 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import type { RunObject } from "../../durable-objects/run-object.ts";
 import { continuationSchema } from "../../schemas/continuation.ts";
+import type { TurnAnswer } from "../../schemas/chat.ts";
 import type { RunPlan } from "../../schemas/plan.ts";
+import { asking } from "../unit/chats/entries.ts";
 import { agentPlan, agentTarget, demoTarget, limits, planOf } from "./plan.ts";
 
 type Stub = DurableObjectStub<RunObject>;
@@ -16,10 +18,11 @@ interface Named {
   tenant: string;
 }
 
-const named = (tenant = "local"): Named => {
-  const runId = crypto.randomUUID();
-  return { name: `${tenant}/${runId}`, runId, tenant };
-};
+const named = (tenant = "local", runId: string = crypto.randomUUID()): Named => ({
+  name: `${tenant}/${runId}`,
+  runId,
+  tenant,
+});
 
 async function ended(name: string): Promise<Record<string, unknown>> {
   const answer = await env.RUN.getByName(name).outcome(20_000);
@@ -29,7 +32,7 @@ async function ended(name: string): Promise<Record<string, unknown>> {
 
 /** A run that has ended with both of its calls waiting for an approval. */
 async function waitingRun(fields: Partial<RunPlan> = {}): Promise<Named> {
-  const run = named(fields.tenant);
+  const run = named(fields.tenant, fields.runId);
   const agent = agentPlan();
   const tools = agent.tools.map((tool) => ({ ...tool, confirmation: true }));
   const plan = planOf(run.runId, { chain: [agentTarget()], agent: { ...agent, tools }, ...fields });
@@ -84,8 +87,9 @@ describe("a run that waits", () => {
   });
 
   it("R-NEXT-1 a turn of a chat is not one to go on from, and keeps nothing", async () => {
-    const chat = { visitor: crypto.randomUUID(), chatId: "c" };
-    const first = await waitingRun({ chat });
+    const chat = { visitor: crypto.randomUUID(), chatId: "chat" };
+    const turn: TurnAnswer = await env.VISITOR.getByName(`local/${chat.visitor}`).beginTurn(asking());
+    const first = await waitingRun({ chat, runId: turn.begun ? turn.runId : "" });
     expect(await dump(env.RUN.getByName(first.name))).not.toContain("marker-of-the-prompt");
     expect(await continuation(first.name)).toEqual({ found: false, refused: "not_waiting" });
   });

@@ -17,7 +17,7 @@ import {
   step,
   user,
 } from "../unit/chats/entries.ts";
-import { demoTarget, planOf } from "./plan.ts";
+import { agentPlan, agentTarget, demoTarget, planOf, toolCallsOf } from "./plan.ts";
 
 afterEach(() => takeGate(undefined));
 
@@ -264,6 +264,18 @@ describe("R-SVC-2 one turn", () => {
 });
 
 describe("R-SVC-3 a turn whose run was never started", () => {
+  it("is not shown as the running one for longer than 15 s, and can still be begun again", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    expect(await read(visitor())).toMatchObject({ activeRunId: first.runId });
+    await age(visitor(), 15_000);
+    expect(await read(visitor())).not.toHaveProperty("activeRunId");
+    expect((await begin(visitor(), { identity: "i" })).runId).toBe(first.runId);
+    await start(first.runId);
+    await age(visitor(), 60_000);
+    expect(await read(visitor())).toMatchObject({ activeRunId: first.runId });
+  });
+
   it("is begun again under its name, also after the object has died", async () => {
     const visitor = newVisitor();
     const first = await begin(visitor(), { identity: "i" });
@@ -584,6 +596,61 @@ describe("R-SVC-14 a chat that is deleted", () => {
     );
     expect(rows).toEqual([]);
     expect((await begin(visitor())).messages).toHaveLength(1);
+  });
+
+  it("calls no tool in a turn that starts after all", async () => {
+    const visitor = newVisitor();
+    const { runId } = await begin(visitor());
+    expect(await visitor().remove("chat")).toBe(true);
+    const carried = { ...approval("a"), toolName: "once", decision: "approve" as const };
+    const plan = planOf(runId, {
+      chain: [agentTarget()],
+      agent: agentPlan({ carried: [carried] }),
+      chat: { visitor: visitor().name?.split("/")[1] ?? "", chatId: "chat" },
+    });
+    await env.RUN.getByName(`local/${runId}`).start(plan, 100);
+    await cancelledAs(runId, "deleted");
+    expect([...(await toolCallsOf(runId))]).toEqual([]);
+  });
+
+  it("leaves nothing of its turns in their runs, also when the object dies meanwhile", async () => {
+    const visitor = newVisitor();
+    const runIds: string[] = [];
+    for (const prompt of ["One", "Two", "Three"]) {
+      const { runId } = await begin(visitor(), { prompt });
+      await env.RUN.getByName(`local/${runId}`).start(planOf(runId), 100);
+      await visitor().endTurn(answers(runId));
+      runIds.push(runId);
+    }
+    const { runId: live } = await begin(visitor(), { prompt: "Four" });
+    await start(live);
+    const stands = (all: readonly string[]) =>
+      Promise.all(all.map((runId) => env.RUN.getByName(`local/${runId}`).exists()));
+    expect(await stands(runIds)).toEqual([true, true, true]);
+    takeGate(async (at, state) => {
+      if (at !== "forgetting") return;
+      takeGate(undefined);
+      state.abort("crash");
+      await new Promise(() => undefined);
+    });
+    await visitor()
+      .remove("chat")
+      .catch(() => undefined);
+    await expect
+      .poll(() =>
+        visitor()
+          .list()
+          .catch(() => undefined),
+      )
+      .toEqual([]);
+    expect(await runDurableObjectAlarm(visitor())).toBe(true);
+    expect(await stands([...runIds, live])).toEqual([false, false, false, true]);
+    expect(await outcomeOf(live)).toMatchObject({ outcome: "cancelled", reason: "deleted" });
+    await runInDurableObject(visitor(), (_instance, { storage }) => {
+      storage.sql.exec("UPDATE gone SET due = 0");
+    });
+    expect(await runDurableObjectAlarm(visitor())).toBe(true);
+    expect(await stands([live])).toEqual([false]);
   });
 
   it("takes a turn with it that is only about to start", async () => {
