@@ -1,6 +1,7 @@
 // How the end of a turn reaches the object of the visitor whose chat it belongs to: told until it is acknowledged. Keeps no chat itself.
 import type { TurnEnd, TurnEndAnswer } from "../schemas/chat.ts";
 import type { ChatRef } from "../schemas/plan.ts";
+import type { CallableTool } from "../schemas/tool.ts";
 import { turnFinish } from "../src/dialects/sveda-end.ts";
 import { summaryQuestion } from "../src/run/side-questions.ts";
 import type { RunState } from "../src/run/state.ts";
@@ -47,7 +48,7 @@ export function chatDelivery(ctx: DurableObjectState, env: Env, store: RunLogSto
   return {
     async tell(state) {
       if (row.told) return true;
-      const end = state === undefined ? storedEnd(row, store, chat) : endOf(state, chat);
+      const end = state === undefined ? storedEnd(row, store, chat) : endOf(state, chat, row.plan.agent?.tools);
       if (end === undefined) return false;
       try {
         await within(tellOnce(end), TELL_WAIT_MS);
@@ -59,8 +60,8 @@ export function chatDelivery(ctx: DurableObjectState, env: Env, store: RunLogSto
   };
 }
 
-function endOf(state: RunState, chat: ChatRef): TurnEnd | undefined {
-  const end = turnEnd(state, chat);
+function endOf(state: RunState, chat: ChatRef, tools?: readonly CallableTool[]): TurnEnd | undefined {
+  const end = turnEnd(state, chat, tools);
   if (end === undefined || state.outcome === undefined) return undefined;
   return { ...end, finish: turnFinish(state.outcome, state.charter.agent?.maxSteps) };
 }
@@ -68,7 +69,7 @@ function endOf(state: RunState, chat: ChatRef): TurnEnd | undefined {
 /** Of a damaged log the outcome is left, which has the text. */
 function storedEnd(row: RunRow, store: RunLogStore, chat: ChatRef): TurnEnd | undefined {
   const { state, damaged } = foldLog(row, store);
-  if (!damaged) return endOf(state, chat);
+  if (!damaged) return endOf(state, chat, row.plan.agent?.tools);
   const { state: ended } = foldLog(row, store, (row.terminal ?? 0) - 1);
   const { outcome } = ended;
   const text = outcome?.outcome === "completed" ? outcome.finalText : (outcome?.partialText ?? "");

@@ -2,6 +2,8 @@
 import type { Continuation } from "../schemas/continuation.ts";
 import type { Outcome } from "../schemas/outcome.ts";
 import type { RunPlan } from "../schemas/plan.ts";
+import type { CallRecord } from "../schemas/tool.ts";
+import { withTool } from "../src/run/call-tools.ts";
 import { fitMessages } from "../src/run/fit-messages.ts";
 import { messagesOf } from "../src/providers/conversation.ts";
 import { turns } from "../src/run/turns.ts";
@@ -29,14 +31,17 @@ export function continuationOf(row: RunRow, store: RunLogStore): Continuation {
   return {
     found: true,
     ...(fitting === whole ? { request, turns: added } : { request: { ...request, messages: fitting }, turns: [] }),
-    open: open.map(({ toolCallId, toolName, input, execution, confirmation, echo }) => ({
-      toolCallId,
-      toolName,
-      input,
-      execution,
-      ...(confirmation !== undefined && { confirmation }),
-      ...(echo !== undefined && { echo }),
-    })),
+    open: open
+      .map((call) => withTool<CallRecord>(call, row.plan.agent?.tools ?? []))
+      .map(({ toolCallId, toolName, input, execution, confirmation, echo, tool }) => ({
+        toolCallId,
+        toolName,
+        input,
+        execution,
+        ...(confirmation !== undefined && { confirmation }),
+        ...(echo !== undefined && { echo }),
+        ...(tool !== undefined && { tool }),
+      })),
   };
 }
 

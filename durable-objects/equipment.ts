@@ -1,9 +1,8 @@
 // What a run is accepted with once its servers have been listed: which tools, which words about them, and what had no room. Pure.
 import type { RunPlan } from "../schemas/plan.ts";
-import type { StartRequest } from "../schemas/run.ts";
 import type { ServerTool, ToolSource } from "../schemas/tool.ts";
-import { messagesOf } from "../src/providers/conversation.ts";
 import { asksOf } from "../src/run/asks.ts";
+import { choiceIssue } from "../src/run/tool-choice.ts";
 import { utf8Length } from "../src/run/utf8.ts";
 
 /** Bytes of a run's tools as they are stored, whatever the size of its request. */
@@ -13,6 +12,8 @@ export interface Equipped {
   plan: RunPlan;
   /** Servers that could not be listed, or whose tools do not all fit. */
   unavailable: string[];
+  /** Parameters of the request that its tools leave without a meaning. */
+  unsupported: string[];
 }
 
 export interface Listed {
@@ -21,13 +22,17 @@ export interface Listed {
   failed: readonly string[];
 }
 
-/** The plan with its own tools and those of its servers, as far as they fit. */
+/** The plan with its own tools and those of its servers, as far as they fit; the request stays as it was given. */
 export function equipped(plan: RunPlan, { tools, instructions, failed }: Listed): Equipped {
   const { agent, request } = plan;
-  if (agent === undefined) return { plan, unavailable: [] };
-  const instructed = withInstructions(request, instructions);
+  if (agent === undefined) return { plan, unavailable: [], unsupported: [] };
+  const instructed = { ...agent, ...(instructions.length > 0 && { instructions }) };
   const { kept, dropped } = fitting(distinct([...agent.tools, ...tools]), MAX_TOOLS);
-  return { plan: withTools(plan, instructed, kept), unavailable: [...new Set([...failed, ...dropped])] };
+  return {
+    plan: { ...plan, asks: asksOf(request, kept, { instructions }), agent: { ...instructed, tools: kept } },
+    unavailable: [...new Set([...failed, ...dropped])],
+    unsupported: choiceIssue(request, kept) === undefined ? [] : ["toolChoice"],
+  };
 }
 
 /** The first of a name stays: the configuration's before a server's, that one's before the host page's. */
@@ -52,26 +57,3 @@ function fitting(tools: readonly ServerTool[], bytes: number): { kept: ServerToo
 }
 
 const ownerOf = (source: ToolSource): string => (source.type === "mcp" ? source.serverId : source.type);
-
-/** A client's tool of the same name is not offered: a model could not tell them apart. */
-function withTools(plan: RunPlan, request: StartRequest, tools: readonly ServerTool[]): RunPlan {
-  if (plan.agent === undefined) return plan;
-  const names = new Set(tools.map(({ name }) => name));
-  const { tools: clientTools, ...rest } = request;
-  const offered = clientTools?.filter(({ name }) => !names.has(name)) ?? [];
-  const asked = { ...rest, ...(offered.length > 0 && { tools: offered }) };
-  return { ...plan, request: asked, asks: asksOf(asked, tools), agent: { ...plan.agent, tools } };
-}
-
-/** What servers say about their tools belongs to the system message. */
-function withInstructions(request: StartRequest, instructions: readonly string[]): StartRequest {
-  if (instructions.length === 0) return request;
-  const text = instructions.join("\n\n");
-  const messages = messagesOf(request);
-  const at = messages.findIndex(({ role }) => role === "system");
-  const system = messages[at];
-  if (system?.role !== "system") return { ...request, messages: [{ role: "system", content: text }, ...messages] };
-  const { content } = system;
-  const longer = typeof content === "string" ? `${content}\n\n${text}` : [...content, { type: "text" as const, text }];
-  return { ...request, messages: messages.with(at, { ...system, content: longer }) };
-}

@@ -88,7 +88,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   );
   const attempts = runAttempts({
     env,
-    request: () => (request === undefined ? undefined : stepRequest(request, state, agent?.tools ?? [])),
+    request: () => (request === undefined ? undefined : stepRequest(request, state, agent)),
     emit: (attempt, events) => apply({ type: "provider", at: Date.now(), attempt, events }),
   });
   // Beside the first model call, which costs no time that way; no tool is called before it is known.

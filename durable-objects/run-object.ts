@@ -184,7 +184,7 @@ export class RunObject extends DurableObject<Env> {
   async #accept(plan: RunPlan, maxActiveRuns: number): Promise<StartAnswer> {
     const { ctx, env } = this;
     const startedAt = Date.now();
-    const [admitted, { plan: equipped, unavailable }] = await Promise.all([
+    const [admitted, { plan: equipped, unavailable, unsupported }] = await Promise.all([
       admit(env, plan, startedAt, maxActiveRuns),
       equip(env, plan),
     ]);
@@ -200,7 +200,7 @@ export class RunObject extends DurableObject<Env> {
       }
       await pass("claimed", ctx);
     }
-    const first = transition(acceptedState(row), { type: "start", at: startedAt, unavailable });
+    const first = transition(acceptedState(row), { type: "start", at: startedAt, unavailable, unsupported });
     // A run that only carries calls on may be over at once: its end is sealed like any other.
     const opening = first.events.filter(({ type }) => type !== "terminal");
     const durableTo = opening.at(-1)?.sequence ?? -1;

@@ -52,7 +52,8 @@ export function toolCalls({
     await Promise.all([settled(), wanted]);
     await pass("calling", ctx);
     if (over.aborted) return;
-    const tool = agent?.tools.find(({ name }) => name === toolName);
+    const carried = agent?.carried.find((call) => call.toolCallId === toolCallId);
+    const tool = carried === undefined ? agent?.tools.find(({ name }) => name === toolName) : carried.tool;
     const result =
       tool === undefined
         ? toolError(`Unknown tool ${toolName}.`)

@@ -294,10 +294,10 @@ const summaryRow = ({ chatId, title, preview, tokens, version, createdAt, update
   updatedAt: new Date(updatedAt).toISOString(),
 });
 
-/** What a provider wants back is no page's business. */
+/** What a provider wants back, and where a call goes, is no page's business. */
 function published(entry: HistoryEntry): HistoryEntry {
   if (entry.tool_calls === undefined) return entry;
-  return { ...entry, tool_calls: entry.tool_calls.map(({ echo: _echo, ...call }) => call) };
+  return { ...entry, tool_calls: entry.tool_calls.map(({ echo: _echo, tool: _tool, ...call }) => call) };
 }
 
 function tokensOf({ usage }: TurnEnd): number {

@@ -11,7 +11,7 @@ import type {
 import type { JsonRecord } from "./json.ts";
 import type { StopReason } from "./outcome.ts";
 import type { Message } from "./run.ts";
-import type { CallRecord, CarriedCall } from "./tool.ts";
+import type { CallableTool, CallRecord, CarriedCall } from "./tool.ts";
 import type { AccountedUsage } from "./usage.ts";
 
 /** How a turn ended, in the words in which its stream said so. */
@@ -28,8 +28,11 @@ type PublishedCall = NonNullable<PublishedEntry["tool_calls"]>[number];
 
 /** One entry of the conversation as a model reads it, in the form in which histories are published. */
 export interface HistoryEntry extends PublishedEntry {
-  /** `echo` is for the provider that made the call; no page is shown it. */
-  tool_calls?: (PublishedCall & { echo?: JsonRecord })[];
+  /**
+   * `echo` is for the provider that made the call, `tool` what is to be called, of one that waits for an approval; no page is
+   * shown either.
+   */
+  tool_calls?: (PublishedCall & { echo?: JsonRecord; tool?: CallableTool })[];
 }
 
 export type ChatSummary = v.InferOutput<typeof chatSummarySchema>;

@@ -1,5 +1,6 @@
 // What a finished run that waits for results or approvals hands to the run that goes on from it. Shapes only.
 import * as v from "valibot";
+import type { CallableTool } from "./tool.ts";
 import { messageSchema, startRequestSchema } from "./run.ts";
 
 const openCall = v.looseObject({
@@ -9,6 +10,7 @@ const openCall = v.looseObject({
   execution: v.picklist(["server", "client"]),
   confirmation: v.optional(v.literal("required")),
   echo: v.optional(v.record(v.string(), v.unknown())),
+  tool: v.optional(v.custom<CallableTool>((value) => typeof value === "object" && value !== null && "source" in value)),
 });
 
 export const continuationSchema = v.variant("found", [

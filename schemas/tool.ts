@@ -10,13 +10,10 @@ export type ToolSource =
   | { type: "mcp"; serverId: string; toolName: string }
   | { type: "host"; toolName: string };
 
-/** A tool that the run calls itself. */
-export interface ServerTool {
+/** What a call of a tool needs: enough to make it when the tool is not offered any more. */
+export interface CallableTool {
   /** As the model knows it: `^[A-Za-z0-9_-]{1,64}$`, unique within a run. */
   name: string;
-  description: string;
-  /** JSON Schema of the input object. */
-  parameters: JsonRecord;
   domain: string;
   mode: ToolMode;
   /** A user must approve each call before it runs. */
@@ -25,6 +22,13 @@ export interface ServerTool {
   idempotent: boolean;
   timeoutMs: number;
   source: ToolSource;
+}
+
+/** A tool that the run calls itself. */
+export interface ServerTool extends CallableTool {
+  description: string;
+  /** JSON Schema of the input object. */
+  parameters: JsonRecord;
 }
 
 /** Servers whose tools join a run when it is accepted. `host`: the one that a visitor's host page named, which its object knows. */
@@ -64,10 +68,15 @@ export interface CallRecord {
   confirmation?: "required";
   /** What the provider wants back with the call in the next request. Only the adapter that made it reads it. */
   echo?: JsonRecord;
+  /** Of a call that waits for an approval: what was to be called. */
+  tool?: CallableTool;
   result?: ToolResult;
 }
 
-/** A call of the conversation so far that is open. The run carries out what was decided before it asks a model. */
+/**
+ * A call of the conversation so far that is open. The run carries out what was decided before it asks a model. `tool`: what is
+ * called, if it may be called now; no listing of its server is needed.
+ */
 export interface CarriedCall extends CallRecord {
   decision: "approve" | "deny" | "undecided";
 }
@@ -78,6 +87,8 @@ export interface AgentPlan {
   maxSteps: number;
   /** Complete once the run is accepted: those of `servers` included, and only those that the rules allow. */
   tools: readonly ServerTool[];
+  /** What the servers say about their tools: for the system message, once the run is accepted. */
+  instructions?: readonly string[];
   servers: readonly ToolServer[];
   rules: readonly ToolRule[];
   carried: readonly CarriedCall[];

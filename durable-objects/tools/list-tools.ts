@@ -3,7 +3,7 @@ import type { ServerTool, ToolRule, ToolServer, ToolSource } from "../../schemas
 import { concealed, hiddenAt } from "../../src/run/concealed.ts";
 import { listedTool } from "../../src/run/mcp-listing.ts";
 import { recordOf } from "../../src/run/json-values.ts";
-import { allows, matchesAny } from "../../src/run/tool-access.ts";
+import { allows, offers } from "../../src/run/tool-access.ts";
 import { asArray, asText } from "../../src/wire/json.ts";
 import { within } from "../within.ts";
 import type { McpEndpoint } from "./mcp-connections.ts";
@@ -84,7 +84,7 @@ async function listAt(
     for (const entry of asArray(answer.result["tools"])) {
       const tool = listedTool(entry, (toolName) => sourceOf(server, toolName));
       if (tool === undefined || tools.has(tool.name) || tools.size === MAX_TOOLS) continue;
-      if (!isListed(server, tool) || !allows(rules, tool)) continue;
+      if (!offers(server, tool) || !allows(rules, tool)) continue;
       const { description, parameters } = tool;
       tools.set(tool.name, {
         ...tool,
@@ -110,8 +110,4 @@ async function listAt(
 
 function sourceOf(server: ToolServer, toolName: string): ToolSource {
   return server.type === "mcp" ? { type: "mcp", serverId: server.id, toolName } : { type: "host", toolName };
-}
-
-function isListed(server: ToolServer, { source }: ServerTool): boolean {
-  return server.type === "host" || (source.type === "mcp" && matchesAny(server.allow, source.toolName));
 }

@@ -75,8 +75,10 @@ export function mcpConnections(): McpConnections {
 
   const ask = async (endpoint: McpEndpoint, request: McpRequest, again: boolean): Promise<McpAnswer> => {
     const entry = connectionTo(endpoint);
+    let connection: Connection | undefined;
     try {
-      return { ok: true, result: await answer(await entry.connection, request) };
+      connection = await entry.connection;
+      return { ok: true, result: await answer(connection, request) };
     } catch (error) {
       const { transport } = (await settled(entry.connection)) ?? {};
       // So a server says that it knows our session no more; then it has not done what it was asked.
@@ -84,7 +86,7 @@ export function mcpConnections(): McpConnections {
         forget(entry);
         return await ask(endpoint, request, false);
       }
-      return { ok: false, error: wordsFor(error) };
+      return { ok: false, error: wordsFor(error, connection === undefined ? UNREACHED : BROKEN) };
     }
   };
 
@@ -178,18 +180,20 @@ function httpStatus(error: unknown): number | undefined {
 const RPC_PREFIX = /^(MCP error -?\d+: ?)+/;
 const HTTP_PREFIX = /^Streamable HTTP error: Error POSTing to endpoint: /;
 
-function wordsFor(error: unknown): string {
-  if (!(error instanceof Error)) return UNREACHABLE;
+/** `unheard`: what to say when the server said nothing. */
+function wordsFor(error: unknown, unheard: string): string {
+  if (!(error instanceof Error)) return unheard;
   const status = httpStatus(error);
   const said = error.name === "McpError" ? error.message.replace(RPC_PREFIX, "") : ownWords(error.message);
-  return error.name === "McpError" ? said || "MCP error." : httpWords(status, said);
+  return error.name === "McpError" ? said || "MCP error." : httpWords(status, said, unheard);
 }
 
-const httpWords = (status: number | undefined, said: string): string =>
-  status === undefined ? UNREACHABLE : `mcp http ${status}${said === "" ? "" : `: ${said}`}`;
+const httpWords = (status: number | undefined, said: string, unheard: string): string =>
+  status === undefined ? unheard : `mcp http ${status}${said === "" ? "" : `: ${said}`}`;
 
 /** The message in an error answer's JSON; of any other body nothing is repeated. */
 const ownWords = (message: string): string => ownMessage(parseJson(message.replace(HTTP_PREFIX, ""))?.value) ?? "";
 
-const UNREACHABLE =
+const UNREACHED = "The MCP server could not be reached, or did not answer as one; the call was not made.";
+const BROKEN =
   "The MCP server could not be reached, or did not answer as one; whether the call took effect is not known.";

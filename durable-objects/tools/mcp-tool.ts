@@ -1,7 +1,8 @@
 // One call of a tool at an MCP server. Always gives a result, but for faults of ours.
-import type { ServerTool, ToolResult, ToolServer, ToolSource } from "../../schemas/tool.ts";
+import type { CallableTool, ToolResult, ToolSource } from "../../schemas/tool.ts";
 import { concealedError, hiddenAt } from "../../src/run/concealed.ts";
 import { mcpResult } from "../../src/run/mcp-result.ts";
+import { offers } from "../../src/run/tool-access.ts";
 import { toolError } from "../../src/run/tool-output.ts";
 import { locate } from "./mcp-endpoint.ts";
 import type { CallPlace, ToolCallInput } from "./tool-place.ts";
@@ -9,11 +10,11 @@ import type { CallPlace, ToolCallInput } from "./tool-place.ts";
 type McpSource = Exclude<ToolSource, { type: "http" }>;
 
 export async function callMcpTool(
-  { name, source }: ServerTool & { source: McpSource },
+  { name, source }: CallableTool & { source: McpSource },
   { toolCallId, input }: ToolCallInput,
   where: CallPlace,
 ): Promise<ToolResult> {
-  const server = where.servers.find((one) => isAt(source, one));
+  const server = where.servers.find((one) => offers(one, { source }));
   const located = server === undefined ? undefined : await locate(server, where);
   if (located === undefined) return toolError("The MCP server of this tool is not configured any more.");
   if (!located.ok) return toolError(located.error);
@@ -35,9 +36,6 @@ export async function callMcpTool(
   if (reported && !where.signal.aborted) tell(result.isError === true ? "failed" : "completed");
   return result;
 }
-
-const isAt = (source: McpSource, server: ToolServer): boolean =>
-  source.type === "mcp" ? server.type === "mcp" && server.id === source.serverId : server.type === "host";
 
 /** Characters. */
 const MAX_DETAIL = 200;

@@ -1,13 +1,13 @@
 // One call of a tool that the run executes itself, wherever the tool lives. Always ends in a result, within the tool's time; decides
 // nothing about the run.
-import type { ServerTool, ToolResult } from "../../schemas/tool.ts";
+import type { CallableTool, ToolResult } from "../../schemas/tool.ts";
 import { toolError } from "../../src/run/tool-output.ts";
 import { httpTool } from "./http-tool.ts";
 import { callMcpTool } from "./mcp-tool.ts";
 import type { CallPlace, ToolCallInput } from "./tool-place.ts";
 
 /** Never rejects: whatever goes wrong is a result with `isError`. */
-export async function runTool(tool: ServerTool, call: ToolCallInput, where: CallPlace): Promise<ToolResult> {
+export async function runTool(tool: CallableTool, call: ToolCallInput, where: CallPlace): Promise<ToolResult> {
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   const timer = setTimeout(stop, tool.timeoutMs);
@@ -34,7 +34,7 @@ export async function runTool(tool: ServerTool, call: ToolCallInput, where: Call
 
 const UNKNOWN = "whether it took effect is not known.";
 
-function execute(tool: ServerTool, call: ToolCallInput, where: CallPlace): Promise<ToolResult> {
+function execute(tool: CallableTool, call: ToolCallInput, where: CallPlace): Promise<ToolResult> {
   const { source } = tool;
   switch (source.type) {
     case "http":

@@ -30,6 +30,7 @@ export function recordOf({
   execution,
   confirmation,
   echo,
+  tool,
 }: CallEntry): CallRecord {
   return {
     toolCallId: id,
@@ -38,16 +39,26 @@ export function recordOf({
     execution,
     ...(confirmation !== undefined && { confirmation }),
     ...(echo !== undefined && { echo }),
+    ...(tool !== undefined && { tool }),
   };
 }
 
-export function callEntryOf({ toolCallId, toolName, input, execution, confirmation, echo }: CallRecord): CallEntry {
+export function callEntryOf({
+  toolCallId,
+  toolName,
+  input,
+  execution,
+  confirmation,
+  echo,
+  tool,
+}: CallRecord): CallEntry {
   return {
     id: toolCallId,
     function: { name: toolName, arguments: JSON.stringify(input) },
     execution,
     ...(confirmation !== undefined && { confirmation }),
     ...(echo !== undefined && { echo }),
+    ...(tool !== undefined && { tool }),
   };
 }
 

@@ -7,7 +7,7 @@ import type { RunPlan } from "../../schemas/plan.ts";
 import { continuedRequest } from "../run/continued-request.ts";
 import { nativeAgent } from "./native-agent.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
-import { planRequest, type NamedStart } from "./start-run.ts";
+import { planNative, type NamedStart } from "./start-run.ts";
 
 /**
  * Starts a run that goes on from `previousRunId`, or answers for the one that this is a repeat of: by then nothing goes on
@@ -45,7 +45,7 @@ async function planContinuation(
   const continued = continuedRequest(body, answer);
   if (!continued.ok) return refused(issuesProblem(continued.issues));
   const { request, carried } = continued;
-  return planRequest(request, {
+  return planNative(request, {
     ...named,
     config,
     agent: nativeAgent(request, config, carried),

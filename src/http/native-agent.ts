@@ -2,6 +2,7 @@
 import type { Config } from "../../schemas/config.ts";
 import type { StartRequest } from "../../schemas/run.ts";
 import type { AgentPlan, CarriedCall } from "../../schemas/tool.ts";
+import { callableNow } from "../run/call-tools.ts";
 import { callIdsOf } from "../run/continued-request.ts";
 import { planServers, planTools } from "../run/plan-tools.ts";
 
@@ -12,12 +13,14 @@ export function nativeAgent(request: StartRequest, config: Config, carried?: Car
   const allow = serverTools ?? [];
   // A client knows tools by what events call them.
   const rules = [{ allow, asCalled: true as const, domains: [], without: [] }];
+  const tools = planTools(config, rules);
+  const servers = allow.length === 0 ? [] : planServers(config);
   return {
     maxSteps: Math.min(maxSteps ?? config.limits.maxSteps, config.limits.maxSteps),
-    tools: planTools(config, rules),
-    servers: allow.length === 0 ? [] : planServers(config),
+    tools,
+    servers,
     rules,
-    carried: carried ?? [],
+    carried: callableNow(carried ?? [], { tools, servers, rules }),
     callIds: callIdsOf(request.messages ?? []),
   };
 }

@@ -9,6 +9,7 @@ import { canonicalJson } from "../run/canonical.ts";
 import { planRoute } from "../run/planner.ts";
 import { checkStartRequest, promptBytes } from "../run/request.ts";
 import { localityOf, planTarget, routeTargets, totalClock } from "../run/settings.ts";
+import { choiceIssue } from "../run/tool-choice.ts";
 import { utf8Length } from "../run/utf8.ts";
 import { sha256Hex } from "./digest.ts";
 import { nativeAgent } from "./native-agent.ts";
@@ -60,7 +61,14 @@ export async function nameStart(
 
 /** The plan of a native start that goes on from no other run. */
 export const planRun = ({ request, ...named }: NamedStart, config: Config): Result<RunPlan> =>
-  planRequest(request, { ...named, config, agent: nativeAgent(request, config) });
+  planNative(request, { ...named, config, agent: nativeAgent(request, config) });
+
+/** As `planRequest`; a choice of a tool that no server will be asked for must name one that is there. */
+export function planNative(request: StartRequest, planning: Planning): Result<RunPlan> {
+  const { tools = [], servers = [] } = planning.agent ?? {};
+  const issue = servers.length > 0 ? undefined : choiceIssue(request, tools);
+  return issue === undefined ? planRequest(request, planning) : refused(issuesProblem([issue]));
+}
 
 /** What of a request is judged by its size: what a server has made or stored before is no fault of the request. */
 export type Brought = Pick<StartRequest, "prompt" | "messages" | "tools" | "toolResults">;
@@ -118,7 +126,7 @@ export function planRequest(request: StartRequest, planning: Planning): Result<R
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     chain: chain.map((target) => planTarget(target, adapters[target.adapter].continues(target), request.clocks)),
     totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
-    asks: asksOf(request, agent?.tools ?? [], (agent?.servers ?? []).length > 0),
+    asks: asksOf(request, agent?.tools ?? [], { mayGetMore: (agent?.servers ?? []).length > 0 }),
     breaker,
     hedge: hedgeOf(request, routes),
     limits,

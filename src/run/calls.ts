@@ -5,7 +5,11 @@ import type { Charter, RunState } from "./state.ts";
 
 type Whose = Pick<CallRecord, "execution" | "confirmation">;
 
-export const serverTool = ({ agent }: Charter, name: string) => agent?.tools.find((tool) => tool.name === name);
+const serverTool = ({ agent }: Charter, name: string) => agent?.tools.find((tool) => tool.name === name);
+
+/** What is called: of a call that is carried on what came with it, whatever else has that name by now. */
+export const toolOf = (charter: Charter, call: CallRecord | CarriedCall) =>
+  "decision" in call ? call.tool : serverTool(charter, call.toolName);
 
 /** Who makes a call to a tool of this name. One that nobody knows is answered by the server. */
 export function whoseCall(charter: Charter, toolName: string): Whose {

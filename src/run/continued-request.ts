@@ -42,13 +42,14 @@ export function continuedRequest(body: StartRequest, { request, turns, open }: W
     },
     carried: open
       .filter(({ toolCallId }) => !given.has(toolCallId))
-      .map(({ toolCallId: id, toolName, input, execution, confirmation, echo }) => ({
+      .map(({ toolCallId: id, toolName, input, execution, confirmation, echo, tool }) => ({
         toolCallId: id,
         toolName,
         input,
         execution,
         ...(confirmation !== undefined && { confirmation }),
         ...(echo !== undefined && { echo }),
+        ...(tool !== undefined && { tool }),
         decision: toolDecisions.find(({ toolCallId }) => toolCallId === id)?.decision ?? "undecided",
       })),
   };

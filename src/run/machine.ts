@@ -15,8 +15,8 @@ import { named, nameProvisionally } from "./titles.ts";
 
 /** What happens to a run. `at` is Unix epoch milliseconds. */
 export type Input =
-  /** `unavailable`: servers whose tools could not be listed. */
-  | { type: "start"; at: number; unavailable?: readonly string[] }
+  /** `unavailable`: servers whose tools could not be listed. `unsupported`: parameters that mean nothing here. */
+  | { type: "start"; at: number; unavailable?: readonly string[]; unsupported?: readonly string[] }
   | { type: "provider"; at: number; attempt: number; events: readonly ProviderEvent[] }
   | { type: "cancel"; at: number; reason?: string }
   /** A wait that the machine asked for is over. `step`: as it was asked for. */
@@ -42,7 +42,7 @@ export function transition(state: RunState, input: Input): Step {
   if (state.phase === "sealed") return step;
   switch (input.type) {
     case "start":
-      start(step, input.at, input.unavailable ?? []);
+      start(step, input.at, input.unavailable ?? [], input.unsupported ?? []);
       break;
     case "provider":
       hear(step, input.attempt, input.events, input.at);
@@ -96,7 +96,7 @@ const timeoutTotal: Failure = {
   message: "The run took longer than its total clock allows.",
 };
 
-function start(step: Step, at: number, unavailable: readonly string[]): void {
+function start(step: Step, at: number, unavailable: readonly string[], unsupported: readonly string[]): void {
   const [first] = step.state.charter.chain;
   if (step.state.phase !== "accepted" || first === undefined) return;
   telemetry(step, { type: "route_decided", payload: step.state.charter.decision });
@@ -104,6 +104,9 @@ function start(step: Step, at: number, unavailable: readonly string[]): void {
   nameProvisionally(step, at);
   for (const server of unavailable) {
     emit(step, at, { type: "diagnostic", payload: { code: "tools_unavailable", server } });
+  }
+  for (const parameter of unsupported) {
+    emit(step, at, { type: "diagnostic", payload: { code: "parameter_unsupported", parameter } });
   }
   if (step.state.charter.agent === undefined) openFirst(step, at, first);
   else startSteps(step, at);

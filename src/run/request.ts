@@ -5,6 +5,7 @@ import { startRequestSchema, type Message, type StartRequest } from "../../schem
 import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { wireIssues } from "./issues.ts";
 import { findSecretKeys } from "./secret-keys.ts";
+import { choiceIssue } from "./tool-choice.ts";
 import { utf8Length } from "./utf8.ts";
 
 export type RequestCheck = { ok: true; request: StartRequest } | { ok: false; issues: ValidationIssue[] };
@@ -79,13 +80,8 @@ function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
   }
   // Which tools the server adds, or an earlier run had, is not known here.
   if (request.serverTools !== undefined || request.previousRunId !== undefined) return;
-  const { toolChoice } = request;
-  if (typeof toolChoice === "object" && !names.has(toolChoice.name)) {
-    yield issue("/toolChoice/name", "names no tool of this request", "enum");
-  }
-  if (toolChoice === "required" && names.size === 0) {
-    yield issue("/toolChoice", "needs 'tools'", "dependentRequired");
-  }
+  const choice = choiceIssue(request);
+  if (choice !== undefined) yield choice;
 }
 
 /** A run that goes on from another has that one's conversation, and brings what its calls waited for. */

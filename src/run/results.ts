@@ -2,7 +2,7 @@
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { CallRecord, CarriedCall, ToolResult } from "../../schemas/tool.ts";
 import { refusal, resultPayload } from "./call-payload.ts";
-import { runningCalls, serverTool } from "./calls.ts";
+import { runningCalls, toolOf } from "./calls.ts";
 import { emit, type Step } from "./step.ts";
 
 const denied: ToolResult = {
@@ -32,7 +32,7 @@ export function settleDenied(step: Step, at: number): void {
 export function makeCalls(step: Step, at: number): void {
   for (const call of runningCalls(step.state)) {
     const { toolCallId, toolName, input } = call;
-    if (serverTool(step.state.charter, toolName) === undefined) logResult(step, at, call, unknownTool(toolName));
+    if (toolOf(step.state.charter, call) === undefined) logResult(step, at, call, unknownTool(toolName));
     else step.effects.push({ type: "call", toolCallId, toolName, input });
   }
 }
@@ -40,7 +40,7 @@ export function makeCalls(step: Step, at: number): void {
 /** After a restart nobody knows how far a call had come: only one that may be made twice is made again. */
 export function makeCallsAgain(step: Step, at: number): void {
   for (const call of runningCalls(step.state)) {
-    const tool = serverTool(step.state.charter, call.toolName);
+    const tool = toolOf(step.state.charter, call);
     if (tool?.idempotent === false) logResult(step, at, call, interrupted);
   }
   makeCalls(step, at);

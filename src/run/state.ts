@@ -32,6 +32,8 @@ export interface Charter {
   decision: RouteDecision;
   /** `undefined`: one step, which logs nothing of itself, and whose tool calls are all the client's. */
   agent: Agent | undefined;
+  /** The text that the conversation ends in, when that is the assistant's: the first step's model goes on from it. Only a live run has it. */
+  begun?: string;
 }
 
 /** What a step that is over has shown and called. */

@@ -1,7 +1,7 @@
 // Which tools may be used: patterns, policies and grants, and the test of one tool against them. Never merges two rules into one:
 // each is tested by itself, so that a further rule can only take away.
 import type { Policy } from "../../schemas/config.ts";
-import type { ServerTool, ToolMode, ToolRule } from "../../schemas/tool.ts";
+import type { CallableTool, ToolMode, ToolRule, ToolServer } from "../../schemas/tool.ts";
 
 /** `*`, `x*`, `*x`, or the exact name. An empty pattern matches nothing. */
 export function matches(pattern: string, name: string): boolean {
@@ -20,7 +20,7 @@ export const matchesAny = (patterns: readonly string[], name: string): boolean =
  */
 export function allows(
   rules: readonly ToolRule[],
-  tool: Pick<ServerTool, "name" | "domain" | "mode" | "source">,
+  tool: Pick<CallableTool, "name" | "domain" | "mode" | "source">,
 ): boolean {
   const configured = tool.source.type === "http";
   const name = tool.source.type === "http" ? tool.name : tool.source.toolName;
@@ -35,6 +35,12 @@ export function allows(
 }
 
 const rank: Record<ToolMode, number> = { read: 0, write: 1, delete: 2 };
+
+/** True when the tool is one of this server's, as far as its configuration goes. */
+export function offers(server: ToolServer, { source }: Pick<CallableTool, "source">): boolean {
+  if (server.type === "host" || source.type !== "mcp") return server.type === source.type;
+  return server.id === source.serverId && matchesAny(server.allow, source.toolName);
+}
 
 /** True when every rule allows a client tool of this name. */
 export const allowsClient = (rules: readonly ToolRule[], name: string): boolean =>

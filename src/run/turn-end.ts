@@ -1,11 +1,16 @@
 // How a turn of a chat ended, as its visitor's object keeps it. Pure; read off a sealed run.
 import type { ChatRef } from "../../schemas/plan.ts";
 import type { TurnEnd } from "../../schemas/chat.ts";
-import type { CallRecord, CarriedCall } from "../../schemas/tool.ts";
+import type { CallableTool, CallRecord, CarriedCall } from "../../schemas/tool.ts";
+import { withTool } from "./call-tools.ts";
 import { presentStep, type FinishedStep, type RunState } from "./state.ts";
 
-/** `undefined` while the run is live. Steps that have shown and called nothing are left out. */
-export function turnEnd(state: RunState, { chatId }: Pick<ChatRef, "chatId">): TurnEnd | undefined {
+/** `undefined` while the run is live. `tools`: what its calls may have called. Steps that have shown and called nothing are left out. */
+export function turnEnd(
+  state: RunState,
+  { chatId }: Pick<ChatRef, "chatId">,
+  tools: readonly CallableTool[] = [],
+): TurnEnd | undefined {
   const { outcome } = state;
   if (outcome === undefined) return undefined;
   const stopReason = outcome.outcome === "completed" ? outcome.stopReason : undefined;
@@ -19,7 +24,11 @@ export function turnEnd(state: RunState, { chatId }: Pick<ChatRef, "chatId">): T
     text: state.text,
     reasoning: state.reasoning,
     carried: state.carried.map(withoutDecision),
-    steps: steps.map(({ text, reasoning, calls }) => ({ text, reasoning, calls: [...calls] })),
+    steps: steps.map(({ text, reasoning, calls }) => ({
+      text,
+      reasoning,
+      calls: calls.map((call) => withTool(call, tools)),
+    })),
     titles: [...state.titles],
     ...(outcome.usage !== undefined && { usage: outcome.usage }),
   };

@@ -11,6 +11,27 @@ export function turns(state: RunState): Message[] {
   return [...state.carried.flatMap(resultMessage), ...steps.flatMap(stepMessages)];
 }
 
+/** The results that stand together behind an answer in the order of its calls, as some providers want them. */
+export function inCallOrder(messages: readonly Message[]): Message[] {
+  const ordered: Message[] = [];
+  for (let at = 0; at < messages.length;) {
+    const message = messages[at++];
+    if (message === undefined) break;
+    ordered.push(message);
+    if (message.role !== "assistant" || message.toolCalls === undefined) continue;
+    const place = new Map(message.toolCalls.map(({ toolCallId }, index) => [toolCallId, index]));
+    const placeOf = (result: Message): number =>
+      (result.role === "tool" ? place.get(result.toolCallId) : undefined) ?? place.size;
+    const results: Message[] = [];
+    for (let next = messages[at]; next?.role === "tool"; next = messages[at]) {
+      results.push(next);
+      at++;
+    }
+    for (const result of results.toSorted((left, right) => placeOf(left) - placeOf(right))) ordered.push(result);
+  }
+  return ordered;
+}
+
 function stepMessages({ text, calls }: FinishedStep): Message[] {
   // No model takes a turn of nothing but white space.
   const content = text.trim() === "" ? undefined : text;

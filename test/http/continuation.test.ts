@@ -54,7 +54,7 @@ async function followed(response: Response): Promise<{ outcome: Record<string, u
   return { outcome: await outcomeOf(house.server.origin, runId), runId };
 }
 
-test("R-NEXT-1 R-NEXT-2 results and decisions go on with the conversation, the rest of the request and its tools", async () => {
+test("R-NEXT-1 R-NEXT-2 R-STEP-3 results and decisions go on with the conversation, the rest of the request and its tools", async () => {
   const { provider, runs } = house;
   const previous = await waitingRun({ generation: { temperature: 0.5 }, maxSteps: 7 });
   const response = await goOn(
@@ -88,15 +88,13 @@ test("R-NEXT-1 R-NEXT-2 results and decisions go on with the conversation, the r
     { role: "assistant", content: "Let me see. ", tool_calls: [{ id: "w" }, { id: "a" }, { id: "p" }, { id: "k" }] },
   ]);
   const answers = messages.slice(2).map((message) => [message["role"], message["tool_call_id"], message["content"]]);
-  expect(answers).toHaveLength(4);
-  expect(answers).toEqual(
-    expect.arrayContaining([
-      ["tool", "k", "noon"],
-      ["tool", "a", '{"yes":true}'],
-      ["tool", "w", '{"wiped":true}'],
-      ["tool", "p", expect.stringContaining("denied")],
-    ]),
-  );
+  // However they came, the model reads them in the order of its calls.
+  expect(answers).toEqual([
+    ["tool", "w", '{"wiped":true}'],
+    ["tool", "a", '{"yes":true}'],
+    ["tool", "p", expect.stringContaining("denied")],
+    ["tool", "k", "noon"],
+  ]);
 });
 
 test("R-NEXT-3 calls that nobody settles stay pending, no model is asked, and that run can be gone on from", async () => {

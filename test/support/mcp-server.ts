@@ -32,6 +32,8 @@ export interface McpServer {
   sessions(path: string): number;
   /** Forgets the sessions of a path, as a server does that was restarted. */
   forget(path: string): Promise<void>;
+  /** What fails from now on: a listing is answered by an error, any other request by nothing. */
+  fail(what: "nothing" | "listings" | "everything"): void;
   stop(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ const ways: Record<string, () => StreamableHTTPServerTransportOptions> = {
 
 export async function startMcpServer(): Promise<McpServer> {
   const calls: McpCall[] = [];
+  let failing: "nothing" | "listings" | "everything" = "nothing";
   const transports = new Map<string, { path: string; transport: StreamableHTTPServerTransport }>();
 
   const open = async (path: string, options: StreamableHTTPServerTransportOptions) => {
@@ -88,6 +91,14 @@ export async function startMcpServer(): Promise<McpServer> {
     const path = request.url ?? "";
     const body = await jsonOf(request);
     calls.push({ path, httpMethod: request.method ?? "", ...methodOf(body), headers: request.headers });
+    if (failing === "everything") {
+      response.destroy();
+      return;
+    }
+    if (failing === "listings" && methodOf(body).method === "tools/list") {
+      response.writeHead(503).end();
+      return;
+    }
     const way = ways[path];
     const session = String(request.headers["mcp-session-id"] ?? "");
     const standing = transports.get(session);
@@ -117,6 +128,9 @@ export async function startMcpServer(): Promise<McpServer> {
     origin: `http://127.0.0.1:${address.port}`,
     calls: (path) => calls.filter((call) => call.path === path),
     sessions: (path) => [...transports.values()].filter((one) => one.path === path).length,
+    fail(what) {
+      failing = what;
+    },
     async forget(path) {
       for (const [id, one] of transports) {
         if (one.path !== path) continue;
@@ -170,6 +184,8 @@ function toolServer(): Server {
         return { content: [{ type: "image", data: "AAAA", mimeType: "image/png" }] };
       case "huge":
         return text("x".repeat(5_000_000));
+      case "files.remove":
+        return text("removed");
       case "fail":
         return { ...text("The shop is closed."), isError: true };
       case "failSilently":

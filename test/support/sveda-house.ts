@@ -41,8 +41,9 @@ export interface StoredChat extends Record<string, unknown> {
 export async function openSvedaHouse(
   sveda: Record<string, unknown> = {},
   limits: Record<string, number> = {},
+  more: Record<string, unknown> = {},
 ): Promise<SvedaHouse> {
-  const house = await openAgentHouse(limits, () => ({ config: { sveda } }));
+  const house = await openAgentHouse(limits, () => ({ config: { sveda, ...more } }));
   const base = `${house.server.origin}/sveda`;
   return { ...house, base, visitor: (fields) => visitorOf(house.server.origin, fields) };
 }

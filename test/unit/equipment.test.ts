@@ -45,29 +45,18 @@ test("R-TOOL-2 of equal names the configuration's tool stays, then the first ser
   expect(names(plan)).toEqual(["clock", "search"]);
   expect(plan.agent?.tools.map(({ source }) => source.type)).toEqual(["http", "mcp"]);
   expect(plan.agent?.tools[1]?.description).toBe("first");
-  expect(plan.request.tools?.map(({ name }) => name)).toEqual(["mine"]);
   expect(plan.asks).toMatchObject({ tools: true, clientTools: ["mine"] });
   expect(unavailable).toEqual(["c"]);
 });
 
-test("R-TOOL-15 what servers say about their tools ends the system message, or is one", async () => {
-  const said = { tools: [listed("a", "search")], instructions: ["About a.", "About b."], failed: [] };
-  const user = { role: "user" as const, content: "Go." };
-  const both = "About a.\n\nAbout b.";
-  expect(equipped(await planOf(), said).plan.request.messages).toEqual([{ role: "system", content: both }, user]);
-  const messages = [{ role: "system" as const, content: "Be brief." }, user];
-  expect(equipped(await planOf({ messages, prompt: undefined }), said).plan.request.messages).toEqual([
-    { role: "system", content: `Be brief.\n\n${both}` },
-    user,
-  ]);
-  const parts = [{ role: "system" as const, content: [{ type: "text" as const, text: "Be brief." }] }, user];
-  expect(equipped(await planOf({ messages: parts, prompt: undefined }), said).plan.request.messages?.[0]).toEqual({
-    role: "system",
-    content: [
-      { type: "text", text: "Be brief." },
-      { type: "text", text: both },
-    ],
-  });
+test("R-NEXT-2 R-TOOL-15 the request stays as it was given; what servers say is kept beside it, and counted", async () => {
+  const before = await planOf({ tools: [{ name: "search", parameters: { type: "object" } }] });
+  const tools = [listed("a", "search")];
+  const { plan } = equipped(before, { tools, instructions: ["About a."], failed: [] });
+  expect(plan.request).toEqual(before.request);
+  expect(plan.agent?.instructions).toEqual(["About a."]);
+  const silent = equipped(before, { tools, instructions: [], failed: [] }).plan;
+  expect(plan.asks.promptBytes - silent.asks.promptBytes).toBe('["About a."]'.length);
 });
 
 test("R-TOOL-18 tools that do not fit are left out, whatever the request, and their server is named", async () => {

@@ -6,6 +6,7 @@ import { takeGate } from "../../durable-objects/gate.ts";
 import type { VisitorObject } from "../../durable-objects/visitor-object.ts";
 import type { TurnAnswer } from "../../schemas/chat.ts";
 import type { RunPlan } from "../../schemas/plan.ts";
+import { callableNow } from "../../src/run/call-tools.ts";
 import { crashAt, crashes, expectWhole, readThrough, shown, view, type Event } from "./crashing.ts";
 import { agentPlan, agentTarget, limits, planOf, toolCallsOf } from "./plan.ts";
 
@@ -167,7 +168,10 @@ describe("a run with tools", () => {
         { toolCallId: "b", toolName: "again", input: {}, execution: "server", confirmation: "required" },
       ] as const;
       const agent = agentPlan({
-        carried: calls.map((call) => ({ ...call, decision: "approve" })),
+        carried: callableNow(
+          calls.map((call) => ({ ...call, decision: "approve" as const })),
+          agentPlan(),
+        ),
         callIds: ["a", "b"],
       });
       const message = {

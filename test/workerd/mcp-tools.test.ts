@@ -29,7 +29,9 @@ import {
 
 const UNKNOWN = "whether the call took effect is not known.";
 const NO_ANSWER = `The server's answer ended without a result; ${UNKNOWN}`;
-const UNREACHABLE = `The MCP server could not be reached, or did not answer as one; ${UNKNOWN}`;
+const NO_SERVER = "The MCP server could not be reached, or did not answer as one;";
+const UNREACHABLE = `${NO_SERVER} ${UNKNOWN}`;
+const NOT_MADE = `${NO_SERVER} the call was not made.`;
 
 const real = (path: string): string => `${inject("mcpOrigin")}${path}`;
 const scripted = (name: string): string => `${inject("toolOrigin")}/mcp/${name}`;
@@ -286,7 +288,7 @@ describe("calls", () => {
     ["accepted", NO_ANSWER],
     ["array-result", UNREACHABLE],
     ["refuses", "mcp http 401"],
-    ["old", UNREACHABLE],
+    ["old", NOT_MADE],
   ])("R-TOOL-17 R-TOOL-21 a server that answers with %s fails the call at once", async (name, error) => {
     const begun = Date.now();
     expect(await ask(scripted(name), "any")).toEqual(failure(error));
@@ -298,7 +300,7 @@ describe("calls", () => {
   });
 
   test("R-TOOL-13 a server that is not there, not configured, or whose secret is missing, fails the call", async () => {
-    expect(await ask("http://127.0.0.1:9/", "any")).toEqual(failure(UNREACHABLE));
+    expect(await ask("http://127.0.0.1:9/", "any")).toEqual(failure(NOT_MADE));
     expect(await call(mcpTool("any"), { servers: [] })).toEqual(
       failure("The MCP server of this tool is not configured any more."),
     );

@@ -4,7 +4,7 @@ import type { Failure, FailureClass } from "../../../schemas/failure.ts";
 import type { Outcome } from "../../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../../schemas/plan.ts";
 import type { ProviderEvent } from "../../../schemas/provider.ts";
-import type { ToolResult } from "../../../schemas/tool.ts";
+import type { CallableTool, ToolResult } from "../../../schemas/tool.ts";
 import { evolve } from "../../../src/run/evolve.ts";
 import { transition, type Input } from "../../../src/run/machine.ts";
 import type { Effect } from "../../../src/run/step.ts";
@@ -78,15 +78,21 @@ export const gives = (toolCallId: string, output: unknown, fields: Partial<ToolR
   result: { output, ...fields },
 });
 
-/** A run that may call these tools itself. */
-export function agent(names: readonly string[], fields: Partial<Agent> = {}): Agent {
-  const tools = names.map((name) => ({
-    name,
-    confirmation: name.startsWith("ask"),
-    idempotent: name.endsWith("again"),
-  }));
-  return { maxSteps: 5, tools, carried: [], callIds: [], ...fields };
+/** A run that may call these tools itself, and carries calls on that come with what they call. */
+export function agent(names: readonly string[], { carried = [], ...fields }: Partial<Agent> = {}): Agent {
+  const calls = carried.map((call) => (names.includes(call.toolName) ? { ...call, tool: tool(call.toolName) } : call));
+  return { maxSteps: 5, tools: names.map(tool), carried: calls, callIds: [], ...fields };
 }
+
+export const tool = (name: string): CallableTool => ({
+  name,
+  domain: "other",
+  mode: "read",
+  confirmation: name.startsWith("ask"),
+  idempotent: name.endsWith("again"),
+  timeoutMs: 1000,
+  source: { type: "mcp", serverId: "s", toolName: name },
+});
 
 export const text = (value: string): ProviderEvent => ({ type: "text", text: value });
 export const snapshot = (value: string): ProviderEvent => ({ type: "snapshot", text: value });

@@ -3,6 +3,7 @@ import type { TurnAnswer } from "../../../../schemas/chat.ts";
 import type { RunPlan } from "../../../../schemas/plan.ts";
 import type { StartRequest } from "../../../../schemas/run.ts";
 import type { AgentPlan } from "../../../../schemas/tool.ts";
+import { callableNow } from "../../../run/call-tools.ts";
 import { planServers, planTools } from "../../../run/plan-tools.ts";
 import { allowsClient, clientRules, toolRules } from "../../../run/tool-access.ts";
 import { sha256Hex } from "../../digest.ts";
@@ -67,15 +68,17 @@ function agentOf(
 ): AgentPlan {
   const rules = toolRules(policy, visitor.grants);
   const { maxSteps, mcpOrigins = [] } = config.sveda;
+  const tools = planTools(config, rules);
+  const servers = [
+    ...planServers(config),
+    ...(hostTools ? [{ type: "host" as const, visitor: visitor.visitor, chatId, origins: mcpOrigins }] : []),
+  ];
   return {
     maxSteps,
-    tools: planTools(config, rules),
-    servers: [
-      ...planServers(config),
-      ...(hostTools ? [{ type: "host" as const, visitor: visitor.visitor, chatId, origins: mcpOrigins }] : []),
-    ],
+    tools,
+    servers,
     rules,
-    carried,
+    carried: callableNow(carried, { tools, servers, rules }),
     callIds,
     title,
   };
