@@ -46,3 +46,13 @@ export const keepingEnd = (scroller: HTMLElement, change: () => void): void => {
   if (following) scroller.scrollTop = scroller.scrollHeight;
   keptAt.set(scroller, following ? scroller.scrollTop : Infinity);
 };
+
+/** Applies a change, after which the keyboard is where it was, or where the change put it; else at `otherwise`. */
+export const keepingFocus = (within: HTMLElement, otherwise: HTMLElement, change: () => void): void => {
+  const had = within.contains(document.activeElement);
+  change();
+  if (had && !takesKeys(document.activeElement)) otherwise.focus({ preventScroll: true });
+};
+
+const takesKeys = (element: Element | null): boolean =>
+  element !== null && element !== document.body && element.checkVisibility() && !element.matches(":disabled");

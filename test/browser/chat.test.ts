@@ -114,6 +114,7 @@ const cardIs = (page: Page, tool: string, state: string): Promise<void> =>
   until(page, `.call[data-tool="${tool}"][data-state="${state}"]`);
 const decide = (page: Page, word: "Approve" | "Deny", tool: string): Promise<void> =>
   page.getByRole("button", { name: `${word} ${tool}` }).click();
+const focused = (page: Page): Promise<string | undefined> => page.evaluate(() => document.activeElement?.id);
 const words = Array.from({ length: 60 }, (_, index) => `word-${index} `);
 
 test("R-SVV-1 an answer streams in, its reasoning folded, markup as text, with usage and a title", async () => {
@@ -150,9 +151,12 @@ test("R-SVV-1 an answer streams in, its reasoning folded, markup as text, with u
 test("R-SVV-5 the page's own tools run after a yes, or at once; a no is told to the model", async () => {
   play(() => say({ deltas: ["unused"] }));
   const page = await openChat();
-  await page.getByRole("button", { name: "Change the accent color to violet." }).click();
+  await page.getByRole("button", { name: "Change the accent color to violet." }).focus();
+  await page.keyboard.press("Enter");
   await cardIs(page, "change_accent_color", "waiting");
   await atRest(page);
+  // The suggestion is gone, the keyboard is not.
+  expect(await focused(page)).toBe("chat-prompt");
   await photograph(page, "chat-page-tool");
   expect(await page.evaluate(() => document.documentElement.dataset["accent"])).toBeUndefined();
   await decide(page, "Approve", "change_accent_color");
@@ -238,7 +242,18 @@ test("R-SVV-4 R-SVV-5 an answer that asks for both goes on from all decisions at
   await page.waitForFunction(() => document.querySelectorAll('.call[data-state="waiting"]').length === 3);
   await atRest(page);
   await page.getByRole("button", { name: "Approve send_letter" }).first().click();
-  await cardIs(page, "send_letter", "decided");
+  await cardIs(page, "send_letter", "approved");
+  const badge = page.locator('.call[data-tool="send_letter"]').first().locator(".badge");
+  expect(await badge.textContent()).toBe("approved");
+  await photograph(page, "chat-decided");
+  // Until it is sent it can be said otherwise, and back.
+  await page.getByRole("button", { name: "Deny instead send_letter" }).focus();
+  await page.keyboard.press("Enter");
+  await cardIs(page, "send_letter", "refused");
+  expect(await badge.textContent()).toBe("denied");
+  expect(await page.evaluate(() => document.activeElement?.className)).toBe("call");
+  await page.getByRole("button", { name: "Approve instead send_letter" }).click();
+  await cardIs(page, "send_letter", "approved");
   await page.getByRole("button", { name: "Deny send_letter" }).click();
   expect(provider.calls(LETTER)).toHaveLength(0);
   await decide(page, "Approve", "change_accent_color");
@@ -255,6 +270,90 @@ test("R-SVV-4 R-SVV-5 an answer that asks for both goes on from all decisions at
     call_c: { success: true, color: "amber" },
   });
   expect(turnCalls()).toHaveLength(2);
+  expect(complaints).toEqual([]);
+});
+
+test("R-SVV-4 a page whose decision came second says which one stood", async () => {
+  provider.on(LETTER, tells({ sent: true }));
+  play((_call, index) =>
+    index === 0 ? say({ toolCalls: [call("send_letter", { to: "Ada" })] }) : say({ deltas: ["It is sent."] }),
+  );
+  const page = await openChat();
+  await ask(page, "Write to Ada.");
+  await cardIs(page, "send_letter", "waiting");
+  await atRest(page);
+  const other = listen(await context.newPage(), complaints);
+  await other.goto(page.url());
+  await cardIs(other, "send_letter", "waiting");
+  await decide(other, "Approve", "send_letter");
+  await untilAnswer(other, "It is sent.");
+  await decide(page, "Deny", "send_letter");
+  await untilAnswer(page, "It is sent.");
+  await atRest(page);
+  expect(await card(page, "send_letter").innerText()).toContain("Another page decided first: the call was approved.");
+  expect(await card(other, "send_letter").innerText()).not.toContain("Another page");
+  expect(provider.calls(LETTER)).toHaveLength(1);
+  await photograph(page, "chat-overruled");
+  expect(complaints).toEqual([]);
+});
+
+test("R-SVV-11 what cannot be sent is told why, and drafts stay with their chats", async () => {
+  play((_call, index) =>
+    index === 0 ? say({ toolCalls: [call("send_letter", { to: "Ada" })] }) : say({ deltas: ["Hello."] }),
+  );
+  const page = await openChat();
+  await ask(page, "Write to Ada.");
+  await cardIs(page, "send_letter", "waiting");
+  await atRest(page);
+  await ask(page, "And to Bob.");
+  await page.waitForFunction(() => document.querySelector("#chat-status")?.textContent?.includes("approve or deny"));
+  expect(await page.getByTestId("chat-prompt").inputValue()).toBe("And to Bob.");
+  expect(turnCalls()).toHaveLength(1);
+  await page.getByTestId("new-chat").click();
+  expect(await page.getByTestId("chat-prompt").inputValue()).toBe("");
+  await ask(page, "Hello?");
+  await untilAnswer(page, "Hello.");
+  await page
+    .getByRole("link", { name: /A fine title/ })
+    .last()
+    .click();
+  await cardIs(page, "send_letter", "waiting");
+  expect(await page.getByTestId("chat-prompt").inputValue()).toBe("And to Bob.");
+  expect(complaints).toEqual([]);
+});
+
+test("R-SVV-10 links can be followed and code stands by itself, in a text that grows", async () => {
+  const deltas = [
+    "See https://exam",
+    "ple.org/a?b=1, then:\n\n``",
+    "`js\nconst a = '<img src=x onerror=alert(1)>';\n",
+    `const long = "${"x".repeat(300)}"; // https://code.example`,
+    "\n```\n\nThat is <b>all</b>. javascript:alert(1)",
+  ];
+  play(() => say({ deltas }, { gateBefore: { index: 4, name: "rest" } }));
+  const page = await openChat();
+  await ask(page, "Show me.");
+  await page.waitForFunction(() => document.querySelector(".message-text pre")?.textContent?.includes("onerror"));
+  const drawn = await Promise.all(["a", "pre"].map((tag) => page.locator(`.message-text ${tag}`).elementHandle()));
+  provider.open("rest");
+  await atRest(page);
+  await untilAnswer(page, "javascript:");
+  // What was there has grown; it was not written anew.
+  for (const element of drawn) expect(await element?.evaluate((node) => node.isConnected)).toBe(true);
+  const links = page.locator(".message-text a");
+  expect(await links.count()).toBe(1);
+  expect(await links.getAttribute("href")).toBe("https://example.org/a?b=1");
+  expect(await links.getAttribute("rel")).toBe("noopener noreferrer");
+  const code = page.locator(".message-text pre");
+  expect(await code.textContent()).toBe(
+    `const a = '<img src=x onerror=alert(1)>';\nconst long = "${"x".repeat(300)}"; // https://code.example`,
+  );
+  expect(await page.locator("#messages img, #messages b").count()).toBe(0);
+  const seen = await page.locator("#messages").innerText();
+  await photograph(page, "chat-code");
+  await page.reload();
+  await untilAnswer(page, "javascript:");
+  expect(await page.locator("#messages").innerText()).toBe(seen);
   expect(complaints).toEqual([]);
 });
 
@@ -318,10 +417,44 @@ test("R-SVV-6 stop ends the run and the provider's work, and what was shown is k
   await page.reload();
   await untilAnswer(page, "word-15 ");
   expect((await answerOf(page)).trim()).toBe(shown.trim());
+  await until(page, "#chat-notice:not([hidden])");
+  expect(await textOf(page, "chat-notice")).toContain("Stopped.");
   expect(complaints).toEqual([]);
 });
 
-test("R-SVV-7 a failure is explained and tried again; a limit of steps is gone beyond", async () => {
+test("R-SVV-3 R-SVV-7 an answer that broke off says so after a reload too, and is tried again", async () => {
+  play((_call, index) => {
+    const half = openAiChat({ deltas: ["Half of it"], finishReason: null, done: false });
+    return index === 0 ? streamScript(OPENAI_STREAM_TYPE, half, { end: "fin" }) : say({ deltas: ["All of it."] });
+  });
+  const page = await openChat();
+  await ask(page, "Tell me.");
+  await until(page, "#chat-notice:not([hidden])");
+  await atRest(page);
+  const told = await page.getByTestId("chat-notice").innerText();
+  const seen = await page.locator("#messages").innerText();
+  expect(seen).toContain("Broken off here");
+  await page.reload();
+  await untilAnswer(page, "Half of it");
+  await until(page, "#chat-notice:not([hidden])");
+  expect(await page.getByTestId("chat-notice").innerText()).toBe(told);
+  expect(await page.locator("#messages").innerText()).toBe(seen);
+  await photograph(page, "chat-broken-reloaded");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await untilAnswer(page, "All of it.");
+  await atRest(page);
+  expect(await page.getByTestId("chat-notice").isVisible()).toBe(false);
+  expect(await page.locator('.message[data-role="user"]').count()).toBe(1);
+  const after = await page.locator("#messages").innerText();
+  expect(after).toContain("Broken off here");
+  await page.reload();
+  await untilAnswer(page, "All of it.");
+  expect(await page.locator("#messages").innerText()).toBe(after);
+  expect(await page.getByTestId("chat-notice").isVisible()).toBe(false);
+  expect(complaints).toEqual([]);
+});
+
+test("R-SVV-3 R-SVV-7 a failure is explained and tried again; a limit of steps is gone beyond", async () => {
   provider.on(LOOK, tells({ found: "a lamp" }));
   play((_call, index) => {
     if (index === 0) return answerScript(openAiError(429, "rate_limit_error", "rate_limit_exceeded"));
@@ -334,6 +467,9 @@ test("R-SVV-7 a failure is explained and tried again; a limit of steps is gone b
   await atRest(page);
   expect(await textOf(page, "chat-notice")).toMatch(/rate limited|too many requests/i);
   await photograph(page, "chat-failed");
+  await page.reload();
+  await until(page, "#chat-notice:not([hidden])");
+  expect(await textOf(page, "chat-notice")).toMatch(/rate limited|too many requests/i);
   await page.getByRole("button", { name: "Try again" }).click();
   await until(page, '#chat-notice[data-kind="quiet"]:not([hidden])');
   await atRest(page);
@@ -341,6 +477,9 @@ test("R-SVV-7 a failure is explained and tried again; a limit of steps is gone b
   expect(provider.calls(LOOK)).toHaveLength(2);
   expect(await page.locator('.message[data-role="user"]').count()).toBe(1);
   await photograph(page, "chat-max-steps");
+  await page.reload();
+  await until(page, '#chat-notice[data-kind="quiet"]:not([hidden])');
+  expect(await textOf(page, "chat-notice")).toContain("The model took 2 steps");
   await page.getByRole("button", { name: "Continue" }).click();
   await untilAnswer(page, "There is a lamp.");
   await atRest(page);
@@ -410,6 +549,9 @@ test("R-SVV-8 where keys are asked for, the page says so, and one key is enough"
     page.on("request", (request) => {
       if (JSON.stringify(request.headers()).includes(KEY)) asked.push(new URL(request.url()).pathname);
     });
+    await page.locator("#chat-key").fill(`${KEY}-mistyped`);
+    await page.keyboard.press("Tab");
+    await page.waitForFunction(() => document.querySelector("#chat-notice")?.textContent?.includes("does not know"));
     await photograph(page, "chat-key");
     await page.locator("#chat-key").fill(KEY);
     await page.keyboard.press("Tab");
@@ -424,4 +566,42 @@ test("R-SVV-8 where keys are asked for, the page says so, and one key is enough"
   } finally {
     await keyed.stop();
   }
+});
+
+test("R-SVV-9 the chat fills the window, whatever its width, and the keyboard follows what goes away", async () => {
+  play(() => say({ toolCalls: [call("send_letter", { to: "Ada" })] }));
+  const page = await openChat();
+  await ask(page, "Write to Ada.");
+  await cardIs(page, "send_letter", "waiting");
+  await atRest(page);
+  for (const [width, height] of [
+    [1280, 800],
+    [390, 844],
+    [320, 640],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    const { scrollWidth, scrollHeight } = await page.evaluate(() => {
+      const { scrollWidth: across, scrollHeight: down } = document.documentElement;
+      return { scrollWidth: across, scrollHeight: down };
+    });
+    expect([scrollWidth, scrollHeight], `at ${width} px`).toEqual([width, height]);
+    const lines = await page.evaluate(() =>
+      ["#chats-title", "#chats-toggle", "#new-chat"].map((name) => {
+        const range = document.createRange();
+        range.selectNodeContents(document.querySelector(name) ?? document.body);
+        return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+      }),
+    );
+    expect(
+      lines.every((count) => count <= 1),
+      `lines at ${width} px`,
+    ).toBe(true);
+    await page.screenshot({ path: `dist/screenshots/chat-window-${width}.png` });
+  }
+  await page.getByTestId("new-chat").click();
+  await page.getByRole("button", { name: "All chats" }).click();
+  await page.getByRole("link", { name: /A fine title/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.id === "talk-scroll");
+  expect(complaints).toEqual([]);
 });

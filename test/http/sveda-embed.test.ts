@@ -8,6 +8,8 @@ import { exchange } from "./house.ts";
 const targets = [
   { id: "demo", adapter: "demo" },
   { id: "Claude", adapter: "anthropic-messages", baseUrl: "http://127.0.0.1:9", model: "claude-test" },
+  { id: "Twin", adapter: "anthropic-messages", baseUrl: "http://127.0.0.1:9", model: "claude-test" },
+  { id: "Lone", adapter: "openai-chat", baseUrl: "http://127.0.0.1:9", model: "lone-test" },
 ];
 const policies = {
   support: {
@@ -238,7 +240,9 @@ test("R-SVH-8 the widget's configuration: models of routes and targets, appearan
         model("default", "default", "responses"),
         model("thinker", "thinker", "anthropic"),
         model("demo", "demo", "responses"),
-        model("Claude", "claude-test", "anthropic"),
+        model("Claude", "claude-test (Claude)", "anthropic"),
+        model("Twin", "claude-test (Twin)", "anthropic"),
+        model("Lone", "lone-test", "responses"),
       ],
       welcome_message: "Hello!",
       appearance,

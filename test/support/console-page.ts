@@ -1,4 +1,4 @@
-// A page of the console under test: what it complains of, what it shows, and how it looks at both widths.
+// A page of the console under test: what it complains of, what it shows, and how it looks at its widths.
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
@@ -23,9 +23,9 @@ export async function until(page: Page, selector: string): Promise<void> {
 export const textOf = async (page: Page, testId: string): Promise<string> =>
   (await page.getByTestId(testId).textContent()) ?? "";
 
-/** On a desk and on a phone; neither may scroll to the side. */
+/** On a desk, on a phone and on a small one; none may scroll to the side. */
 export async function photograph(page: Page, name: string): Promise<void> {
-  for (const width of [1280, 390]) {
+  for (const width of [1280, 390, 320]) {
     await page.setViewportSize({ width, height: 900 });
     await page.screenshot({ path: path.join(screenshots, `${name}-${width}.png`), fullPage: true });
     const overflow = await page.evaluate(

@@ -1,6 +1,13 @@
 // The console's picture of a chat, as a pure function of what arrived: messages, tool calls, endings, stored chats, and what is posted.
 import { describe, expect, it } from "vitest";
-import { contextWords, pageTitle, phaseWords } from "../../src/console/chat/chat-words.ts";
+import {
+  contextWords,
+  cutWords,
+  pageTitle,
+  phaseWords,
+  stateWords,
+  waitWords,
+} from "../../src/console/chat/chat-words.ts";
 import {
   type ChatView,
   decided,
@@ -12,6 +19,7 @@ import {
   reduce,
   undecided,
 } from "../../src/console/chat/chat-view.ts";
+import { createDrafts } from "../../src/console/chat/drafts.ts";
 import { chatRows, storedChat } from "../../src/console/chat/history.ts";
 import { callsOf, type ChatMessage, messageText } from "../../src/console/chat/messages.ts";
 import { accentColors, deniedOutput, pageTools, runPageTool } from "../../src/console/chat/page-tools.ts";
@@ -19,7 +27,7 @@ import { keepPosted, keptPosted } from "../../src/console/chat/posted.ts";
 import { explain, problemFrom } from "../../src/console/chat/problem.ts";
 import { callState, resultOf } from "../../src/console/chat/tool-calls.ts";
 import { askBody, decisionBody, resultsBody, withModel } from "../../src/console/chat/turn-body.ts";
-import type { Fields } from "../../src/console/fields.ts";
+import { type Fields, fieldsIn } from "../../src/console/fields.ts";
 
 const event = (type: string, fields: Fields = {}): Input => ({ kind: "event", type, event: { type, ...fields } });
 const user = (text: string, id = "u1"): ChatMessage => ({ id, role: "user", parts: [{ kind: "text", text }] });
@@ -160,7 +168,7 @@ describe("R-SVV-4 approvals", () => {
     const made = after([{ kind: "decided", toolCallId: "call-1", decision: "approve" }], waiting);
     expect(undecided(made)).toEqual([]);
     expect(decided(made)).toHaveLength(1);
-    expect(callState(callsOf(made.messages)[0] ?? never(), false)).toBe("decided");
+    expect(stateWords(callState(callsOf(made.messages)[0] ?? never(), false))).toBe("approved");
     const posted = after([{ kind: "going_on" }], made);
     expect(callState(callsOf(posted.messages)[0] ?? never(), true)).toBe("running");
     const view = after(
@@ -175,6 +183,32 @@ describe("R-SVV-4 approvals", () => {
     );
     expect(view.messages.map(({ id }) => id)).toEqual(["u1", "msg_sv_1", "msg_sv_2"]);
     expect(callsOf(view.messages)).toMatchObject([{ decision: null, result: { kind: "done", output: "sent" } }]);
+  });
+
+  it("can be decided otherwise until they are sent, and say which way they were", () => {
+    const [yes, no] = (["approve", "deny"] as const).map((decision): Input => ({
+      kind: "decided",
+      toolCallId: "call-1",
+      decision,
+    }));
+    const view = after([yes ?? never(), no ?? never()], waiting);
+    expect(decided(view)).toMatchObject([{ decision: "deny" }]);
+    expect(stateWords(callState(callsOf(view.messages)[0] ?? never(), false))).toBe("denied");
+    expect(decided(after([yes ?? never()], view))).toMatchObject([{ decision: "approve" }]);
+  });
+
+  it.each<["approve" | "deny", unknown, true | undefined]>([
+    ["deny", { success: false, denied: true }, undefined],
+    ["deny", "sent", true],
+    ["deny", { success: false, error: "no" }, true],
+    ["approve", "sent", undefined],
+    ["approve", { success: false, error: "no" }, undefined],
+    ["approve", { success: false, denied: true }, true],
+  ])("tell when another page's decision stood: here %s, then %j", (decision, output, overruled) => {
+    const said: Input = { kind: "decided", toolCallId: "call-1", decision };
+    const result = event("tool.result", { toolCallId: "call-1", output });
+    const view = after([said, { kind: "going_on" }, accepted, result, done], waiting);
+    expect(callsOf(view.messages)[0]?.overruled).toBe(overruled);
   });
 
   it("can be decided again when the decision had no effect", () => {
@@ -304,6 +338,65 @@ describe("R-SVV-7 endings", () => {
     expect(after([{ kind: "going_on" }], view)).toMatchObject({ phase: "asking", ending: null, runId: null });
   });
 
+  it.each<[string, Fields, unknown, string | undefined]>([
+    ["whole", { finishReason: "stop" }, null, undefined],
+    ["for a decision", { finishReason: "tool_calls" }, null, undefined],
+    ["stopped", { finishReason: "cancelled" }, { kind: "stopped" }, "Stopped here."],
+    ["cut", { finishReason: "length" }, { kind: "cut_at_length" }, "Cut off here at its length limit."],
+    [
+      "limited",
+      { finishReason: "stop", maxSteps: 3 },
+      { kind: "max_steps", maxSteps: 3, canContinue: true },
+      undefined,
+    ],
+    [
+      "failed",
+      { finishReason: "error", error: { code: "overloaded", message: "provider overloaded" } },
+      {
+        kind: "failed",
+        problem: { status: null, code: "overloaded", message: "provider overloaded", retryAfterMs: undefined },
+      },
+      "Broken off here by a failure.",
+    ],
+  ])("are the same after a reload: %s", (_name, finish, ending, words) => {
+    const live = after([
+      ...begun,
+      ...(finish["error"] === undefined ? [] : [event("error", fieldsIn(finish, "error"))]),
+      ...(finish["maxSteps"] === undefined ? [] : [event("max_steps", { maxSteps: 3, canContinue: true })]),
+      event("message.end", finish),
+      done,
+    ]);
+    const parts = [{ type: "text", text: "Half" }];
+    const question = { id: "u1", role: "user", content: "Hi", parts: [] };
+    const chat = storedChat("c1", {
+      messages: [question, { id: "msg_sv_1", role: "assistant", content: "Half", parts, ...finish }],
+      lastTurn: { runId: "sv_1", ...finish },
+    });
+    const opened = after([{ kind: "opened", chat }]);
+    expect(opened.ending).toEqual(ending);
+    expect(opened).toEqual({ ...live, runId: null });
+    expect(questionOf(opened)).toMatchObject({ messages: [{ id: "u1" }] });
+    for (const { cut } of [live, opened].flatMap(({ messages }) => messages.slice(-1))) {
+      expect(cut && cutWords(cut)).toBe(words);
+    }
+    // Another answer does not make this one whole.
+    const later = after([{ kind: "asked", message: user("More", "u2") }, accepted], opened);
+    expect(later.messages[1]?.cut).toBe(opened.messages[1]?.cut);
+    expect(later.ending).toBeNull();
+  });
+
+  it("of a turn that has left no message are the same after a reload", () => {
+    const messages = [{ id: "u1", role: "user", content: "Hi", parts: [] }];
+    const opened = (lastTurn: Fields): ChatView =>
+      after([{ kind: "opened", chat: storedChat("c1", { messages, lastTurn }) }]);
+    const error = { code: "rate_limited", message: "rate limited" };
+    const view = opened({ runId: "sv_1", finishReason: "error", error });
+    expect(view.ending).toMatchObject({ kind: "failed", problem: error });
+    expect(questionOf(view)).toMatchObject({ messages: [{ id: "u1" }] });
+    expect(opened({ runId: "sv_1", finishReason: "cancelled" }).ending).toEqual({ kind: "stopped" });
+    expect(opened({ runId: "sv_1", finishReason: "stop" }).ending).toEqual({ kind: "unanswered" });
+  });
+
   it("are tried again as the same turn, of the model that is chosen then", () => {
     const asking = askBody(after([asked]), "small");
     expect(withModel(asking, "large")).toEqual(askBody(after([asked]), "large"));
@@ -314,10 +407,14 @@ describe("R-SVV-7 endings", () => {
       setItem: (name: string, value: string) => void tab.set(name, value),
       removeItem: (name: string) => void tab.delete(name),
     };
-    expect(keptPosted(keeping, "c1")).toBeNull();
-    keepPosted(keeping, "c1", asking);
-    expect(keptPosted(keeping, "c1")).toEqual(asking);
-    expect(keptPosted(keeping, "c2")).toBeNull();
+    expect(keptPosted(keeping, "c1", "sv_1")).toBeNull();
+    keepPosted(keeping, "c1", asking, null);
+    expect(keptPosted(keeping, "c1", "sv_1")).toEqual(asking);
+    expect(keptPosted(keeping, "c2", "sv_1")).toBeNull();
+    keepPosted(keeping, "c1", asking, "sv_1");
+    expect(keptPosted(keeping, "c1", "sv_1")).toEqual(asking);
+    // Another page has asked since.
+    expect(keptPosted(keeping, "c1", "sv_2")).toBeNull();
   });
 
   it("know the question that they answer, if there is one", () => {
@@ -337,7 +434,8 @@ describe("R-SVV-7 endings", () => {
   });
 
   it.each<[number | null, string | undefined, string | null, RegExp, boolean]>([
-    [401, undefined, null, /key/, true],
+    [401, undefined, null, /Enter an API key/, true],
+    [401, "wrong_key", null, /mistyped/, true],
     [403, undefined, null, /policy/, false],
     [409, undefined, null, /Decide/, false],
     [413, undefined, null, /less/, false],
@@ -350,9 +448,31 @@ describe("R-SVV-7 endings", () => {
     [null, "llm_error", null, /kept/, true],
     [null, "no_answer", null, /connection/, true],
   ])("are explained: %s %s", (status, code, retryAfter, advice, retry) => {
-    const problem =
-      status === null ? { ...problemFrom(0, {}, null), status, code } : problemFrom(status, {}, retryAfter);
+    const problem = { ...problemFrom(status ?? 0, {}, retryAfter), status, code };
     expect(explain(problem)).toMatchObject({ advice: expect.stringMatching(advice), retry });
+  });
+});
+
+describe("R-SVV-11 a message that cannot be sent", () => {
+  it("is told why", () => {
+    const waiting = after([asked, accepted, start, serverCall("call-1", { confirmation: "required" }), done]);
+    expect(waitWords(waiting, false)).toContain("approve or deny");
+    expect(waitWords(after([asked]), false)).toContain("stop the answer first");
+    expect(waitWords(newChatView("c1"), true)).toContain("being opened");
+    expect(waitWords(newChatView("c1"), false)).toBe("");
+  });
+
+  it("stays with its chat as a draft", () => {
+    const drafts = createDrafts();
+    expect(drafts.turnTo("a", "for a new one")).toBe("");
+    expect(drafts.turnTo("b", "for a")).toBe("");
+    expect(drafts.turnTo("a", "for b")).toBe("for a");
+    expect(drafts.turnTo(null, "")).toBe("for a new one");
+    // The new chat is begun with it.
+    drafts.began("c");
+    expect(drafts.turnTo("a", "next for c")).toBe("");
+    expect(drafts.turnTo(null, "")).toBe("");
+    expect(drafts.turnTo("c", "")).toBe("next for c");
   });
 });
 

@@ -1,10 +1,10 @@
 // Wires the chat: composer, buttons, list and address on one side, requests and the followed turn on the other. Holds the only
 // mutable state of the view; every rule about a chat is in chat-view.ts. It asks the server for nothing before it is shown.
 import type { ApiKey } from "../api-key.ts";
-import { byId } from "../elements.ts";
+import { byId, keepingFocus } from "../elements.ts";
 import { chatIn, type Views } from "../views.ts";
 import { createChatList } from "./chat-list.ts";
-import { pageTitle } from "./chat-words.ts";
+import { pageTitle, waitWords } from "./chat-words.ts";
 import {
   type ChatView,
   decided,
@@ -16,6 +16,7 @@ import {
   reduce,
   undecided,
 } from "./chat-view.ts";
+import { createDrafts } from "./drafts.ts";
 import { type ChatRow, chatRows, storedChat } from "./history.ts";
 import { createModelChoice } from "./model-choice.ts";
 import { deniedOutput, runPageTool } from "./page-tools.ts";
@@ -67,7 +68,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     turn?.close();
     if (start.kind === "ask") {
       latest = start.body;
-      keepPosted(sessionStorage, view.chatId, latest);
+      keepPosted(sessionStorage, view.chatId, latest, null);
     }
     const mine = followTurn(api.send, start, (notice) => {
       if (turn === mine) hear(notice);
@@ -81,6 +82,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     apply(notice);
     switch (notice.kind) {
       case "accepted":
+        if (latest !== null) keepPosted(sessionStorage, view.chatId, latest, view.runId);
         if (stopping && !known) cancel().catch(reportError);
         if (!rows.some(({ chatId }) => chatId === view.chatId)) readList().catch(reportError);
         return;
@@ -110,6 +112,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     if (!canAsk(view) || opening || text.trim() === "") return;
     const message = { id: `user_${crypto.randomUUID()}`, role: "user", parts: [{ kind: "text", text }] } as const;
     apply({ kind: "asked", message });
+    drafts.began(view.chatId);
     location.hash = addressOf(view.chatId);
     follow({ kind: "ask", body: askBody(view, models.read()) });
   };
@@ -152,7 +155,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     if (view.messages.length > 0) return goOn();
     const { chatId } = view;
     if (chatIn(location.hash) === null) {
-      apply({ kind: "opened", chat: { chatId, title: null, messages: [], activeRunId: undefined } });
+      apply({ kind: "opened", chat: { chatId, title: null, messages: [], activeRunId: undefined, lastTurn: null } });
     } else openChat(chatId).catch(reportError);
     meet().catch(reportError);
   };
@@ -180,7 +183,9 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     apply({ kind: "given_up" });
   };
 
-  const leave = (next: ChatView): void => {
+  /** `chatId`: of a chat that is kept; null for a new one. */
+  const leave = (next: ChatView, chatId: string | null): void => {
+    prompt.value = drafts.turnTo(chatId, prompt.value);
     turn?.close();
     turn = null;
     latest = null;
@@ -191,7 +196,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
   };
 
   const openChat = async (chatId: string): Promise<void> => {
-    leave(newChatView(chatId));
+    leave(newChatView(chatId), chatId);
     opening = true;
     const answer = await api.history(chatId);
     if (view.chatId !== chatId || !opening) return;
@@ -199,9 +204,9 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     if (!answer.ok) return apply({ kind: "refused", problem: answer.problem });
     const chat = storedChat(chatId, answer.value);
     apply({ kind: "opened", chat });
-    if (chat.activeRunId === undefined) return;
-    latest = keptPosted(sessionStorage, chatId);
-    begin({ kind: "read", runId: chat.activeRunId });
+    const runId = chat.activeRunId ?? chat.lastTurn?.runId;
+    if (runId !== undefined) latest = keptPosted(sessionStorage, chatId, runId);
+    if (chat.activeRunId !== undefined) begin({ kind: "read", runId: chat.activeRunId });
   };
 
   const showRows = (): void => drawList(rows, view.chatId);
@@ -226,7 +231,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     const answer = await api.remove(row.chatId);
     if (!answer.ok && answer.problem.status !== 404) return apply({ kind: "refused", problem: answer.problem });
     if (row.chatId === view.chatId) {
-      leave(newChatView(crypto.randomUUID()));
+      leave(newChatView(crypto.randomUUID()), null);
       location.hash = "chat";
     }
     await readList();
@@ -249,10 +254,11 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     showPanel(false);
     const chatId = chatIn(location.hash);
     if (chatId === null) {
-      if (view.messages.length > 0 || opening) leave(newChatView(crypto.randomUUID()));
+      if (view.messages.length > 0 || opening) leave(newChatView(crypto.randomUUID()), null);
     } else if (chatId !== view.chatId) openChat(chatId).catch(reportError);
   };
 
+  const drafts = createDrafts();
   const models = createModelChoice(sessionStorage, (text) => ask(text));
   const render = createRenderChat(
     { yes: (call) => decide(call, "approve"), no: (call) => decide(call, "deny") },
@@ -269,7 +275,9 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
 
   const submit = (): void => {
     const text = prompt.value;
-    if (!canAsk(view) || opening || text.trim() === "") return;
+    if (text.trim() === "") return;
+    words = waitWords(view, opening);
+    if (words !== "") return draw();
     prompt.value = "";
     ask(text);
     prompt.focus({ preventScroll: true });
@@ -278,7 +286,10 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
     event.preventDefault();
     submit();
   });
-  prompt.addEventListener("input", draw);
+  prompt.addEventListener("input", () => {
+    words = "";
+    draw();
+  });
   prompt.addEventListener("keydown", (event) => {
     // On a touch keyboard Enter is the only way to a new line.
     const newLine = event.shiftKey || event.isComposing || matchMedia("(pointer: coarse)").matches;
@@ -288,7 +299,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
   });
   byId("chat-stop", HTMLButtonElement).addEventListener("click", stop);
   byId("new-chat", HTMLButtonElement).addEventListener("click", () => {
-    leave(newChatView(crypto.randomUUID()));
+    leave(newChatView(crypto.randomUUID()), null);
     location.hash = "chat";
     prompt.focus();
   });
@@ -306,7 +317,7 @@ export const startChatPage = (views: Views, apiKey: ApiKey): void => {
   apiKey.onChange(() => {
     api.forgetVisitor();
     if (!begun) return;
-    leave(newChatView(crypto.randomUUID()));
+    leave(newChatView(crypto.randomUUID()), null);
     rows = [];
     showRows();
     if (views.shown() === "chat") location.hash = "chat";
@@ -331,6 +342,9 @@ const showKeyField = (): void => {
 
 /** On a narrow page the list is folded away. */
 const showPanel = (open: boolean): void => {
-  byId("chats-panel", HTMLElement).dataset["open"] = String(open);
-  byId("chats-toggle", HTMLButtonElement).ariaExpanded = String(open);
+  const panel = byId("chats-panel", HTMLElement);
+  keepingFocus(panel, byId("talk-scroll", HTMLElement), () => {
+    panel.dataset["open"] = String(open);
+    byId("chats-toggle", HTMLButtonElement).ariaExpanded = String(open);
+  });
 };

@@ -1,6 +1,7 @@
 // What the page knows about one chat, as a pure function of what it received: (view, input) -> view. No DOM, no clock, no
 // I/O. It never shows an answer as finished before the stream has said so.
 import { type Fields, listIn, numberIn, textIn } from "../fields.ts";
+import { cutBy, type Ending, endingFrom, failedWith } from "./endings.ts";
 import type { StoredChat } from "./history.ts";
 import { callsOf, changeCall, type ChatMessage, settleCall, withCall, withDelta } from "./messages.ts";
 import type { ChatProblem } from "./problem.ts";
@@ -8,15 +9,6 @@ import { callFrom, type CallResult, type Decision, resultFrom, type ToolCall } f
 
 /** Where the turn stands. `asking`: the server has not answered yet. */
 export type Phase = "idle" | "asking" | "open" | "lost" | "stopping";
-
-/** How the last turn ended, as far as its reader must be told. */
-export type Ending =
-  | { readonly kind: "stopped" }
-  | { readonly kind: "cut_at_length" }
-  | { readonly kind: "max_steps"; readonly maxSteps: number; readonly canContinue: boolean }
-  | { readonly kind: "failed"; readonly problem: ChatProblem }
-  /** Nobody answers the newest message, and why is not known here. */
-  | { readonly kind: "unanswered" };
 
 export type Task = { readonly id: string; readonly label: string; readonly status: string; readonly detail: string };
 
@@ -98,9 +90,12 @@ export const questionOf = (view: ChatView): Pick<ChatView, "chatId" | "messages"
 export const reduce = (view: ChatView, input: Input): ChatView => {
   switch (input.kind) {
     case "opened": {
-      const { chatId, title, messages, activeRunId } = input.chat;
-      const unanswered = activeRunId === undefined && messages.at(-1)?.role === "user";
-      return { ...newChatView(chatId), title, messages, ending: unanswered ? { kind: "unanswered" } : null };
+      const { chatId, title, messages, activeRunId, lastTurn } = input.chat;
+      const view = { ...newChatView(chatId), title, messages };
+      if (activeRunId !== undefined) return view;
+      const unanswered = messages.at(-1)?.role === "user";
+      const ending = lastTurn?.ending ?? (unanswered ? { kind: "unanswered" } : null);
+      return { ...view, answerId: lastTurn?.answerId ?? null, ending };
     }
     case "asked":
       return begin({ ...view, messages: [...view.messages, input.message] });
@@ -157,9 +152,16 @@ const end = (view: ChatView, ending: Ending | null): ChatView => ({
   retryInMs: null,
   messages: decided(view).reduce(
     (messages, { toolCallId }) => changeCall(messages, toolCallId, (call) => ({ ...call, decision: null })),
-    view.messages,
+    marked(view, ending),
   ),
 });
+
+/** What an answer that is not whole says of itself, it also says once another follows. */
+const marked = ({ messages, answerId }: ChatView, ending: Ending | null): readonly ChatMessage[] => {
+  const cut = cutBy(ending);
+  if (cut === undefined) return messages;
+  return messages.map((message) => (message.id === answerId ? { ...message, cut } : message));
+};
 
 const changeBy = (view: ChatView, type: string, event: Fields): Partial<ChatView> => {
   switch (type) {
@@ -190,15 +192,9 @@ const changeBy = (view: ChatView, type: string, event: Fields): Partial<ChatView
       return { ending: { kind: "max_steps", maxSteps: numberIn(event, "maxSteps") ?? 0, canContinue } };
     }
     case "message.end":
-      return { ending: view.ending ?? endingOf(textIn(event, "finishReason")) };
-    case "error": {
-      const problem = {
-        status: null,
-        code: textIn(event, "code") ?? "unknown",
-        message: textIn(event, "message") ?? "",
-      };
-      return { ending: { kind: "failed", problem: { ...problem, retryAfterMs: undefined } } };
-    }
+      return { ending: view.ending ?? endingFrom(event) };
+    case "error":
+      return { ending: failedWith(event) };
     default:
       return {};
   }
@@ -232,11 +228,3 @@ const taskFrom = (from: Fields): Task => ({
   status: textIn(from, "status") ?? "",
   detail: textIn(from, "detail") ?? "",
 });
-
-const endingOf = (finishReason: string | undefined): Ending | null => {
-  if (finishReason === "cancelled") return { kind: "stopped" };
-  if (finishReason === "length") return { kind: "cut_at_length" };
-  if (finishReason !== "error") return null;
-  const message = "The answer failed.";
-  return { kind: "failed", problem: { status: null, code: "unknown", message, retryAfterMs: undefined } };
-};

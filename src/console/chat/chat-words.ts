@@ -1,5 +1,6 @@
 // The words of the chat for where it stands. Pure.
 import { type ChatView, isLive, openPageCalls, undecided } from "./chat-view.ts";
+import type { Cut } from "./endings.ts";
 import type { CallState } from "./tool-calls.ts";
 
 export const phaseWords = (view: ChatView): string => {
@@ -34,8 +35,10 @@ export const stateWords = (state: CallState): string => {
   switch (state) {
     case "waiting":
       return "waiting for you";
-    case "decided":
-      return "decided";
+    case "approved":
+      return "approved";
+    case "refused":
+      return "denied";
     case "running":
       return "running";
     case "left open":
@@ -66,4 +69,22 @@ export const timeWords = (at: string, now: Date): string => {
   return today
     ? date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })
     : date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+};
+
+export const cutWords = (cut: Cut): string => {
+  switch (cut) {
+    case "stopped":
+      return "Stopped here.";
+    case "cut_at_length":
+      return "Cut off here at its length limit.";
+    case "failed":
+      return "Broken off here by a failure.";
+  }
+};
+
+/** Why a message cannot be sent now; empty when it can. */
+export const waitWords = (view: ChatView, opening: boolean): string => {
+  if (opening) return "The chat is being opened.";
+  if (isLive(view)) return "Not sent: stop the answer first, or let it end.";
+  return undecided(view).length > 0 ? "Not sent: approve or deny the tool calls above first." : "";
 };

@@ -1,6 +1,7 @@
 // A stored chat as the page shows it. Pure; the order of texts and calls within an answer is taken from the conversation that
 // the model reads, because the stored message itself lists all texts before all calls.
-import { type Fields, listIn, parseJson, isFields, textIn } from "../fields.ts";
+import { type Fields, fieldsIn, listIn, parseJson, isFields, textIn } from "../fields.ts";
+import { cutBy, type Ending, endingFrom } from "./endings.ts";
 import { type ChatMessage, settleCall, withCall, withDelta } from "./messages.ts";
 import { type CallResult, callFrom, resultFrom, type ToolCall } from "./tool-calls.ts";
 
@@ -18,6 +19,15 @@ export type StoredChat = {
   readonly messages: readonly ChatMessage[];
   /** The turn that runs now. */
   readonly activeRunId: string | undefined;
+  /** The latest turn, when the server knows how it ended. */
+  readonly lastTurn: LastTurn | null;
+};
+
+export type LastTurn = {
+  readonly runId: string;
+  /** The message that it left, if it left one. */
+  readonly answerId: string;
+  readonly ending: Ending | null;
 };
 
 export const chatRows = (body: Fields): readonly ChatRow[] =>
@@ -45,14 +55,23 @@ export const storedChat = (chatId: string, detail: Fields): StoredChat => {
     title: title === "" ? null : (title ?? null),
     messages: settled,
     activeRunId: textIn(detail, "activeRunId"),
+    lastTurn: lastTurnFrom(fieldsIn(detail, "lastTurn")),
   };
+};
+
+const lastTurnFrom = (said: Fields | undefined): LastTurn | null => {
+  const runId = textIn(said, "runId");
+  if (said === undefined || runId === undefined) return null;
+  return { runId, answerId: `msg_${runId}`, ending: endingFrom(said) };
 };
 
 const messageFrom = (stored: Fields, entries: readonly Fields[]): readonly ChatMessage[] => {
   const role = textIn(stored, "role");
   const id = textIn(stored, "id") ?? "";
   if (role === "user") return [{ id, role, parts: [{ kind: "text", text: textOf(stored) }] }];
-  return role === "assistant" ? [answerFrom({ id, role, parts: [] }, stored, entries)] : [];
+  if (role !== "assistant") return [];
+  const cut = cutBy(endingFrom(stored));
+  return [answerFrom({ id, role, parts: [], ...(cut !== undefined && { cut }) }, stored, entries)];
 };
 
 /** Each step that called something gives its texts, then its calls; what is left of the texts comes last. */

@@ -1,4 +1,5 @@
 // The messages of a chat and what they are made of. Pure; parts stand in the order in which they came.
+import type { Cut } from "./endings.ts";
 import type { CallResult, ToolCall } from "./tool-calls.ts";
 
 export type Part =
@@ -10,6 +11,8 @@ export type ChatMessage = {
   readonly id: string;
   readonly role: "user" | "assistant";
   readonly parts: readonly Part[];
+  /** It is not whole. */
+  readonly cut?: Cut;
 };
 
 export const messageText = (message: ChatMessage): string =>
@@ -54,4 +57,10 @@ export const settleCall = (
   messages: readonly ChatMessage[],
   toolCallId: string,
   result: CallResult,
-): readonly ChatMessage[] => changeCall(messages, toolCallId, (call) => ({ ...call, decision: null, result }));
+): readonly ChatMessage[] =>
+  changeCall(messages, toolCallId, (call) => {
+    const { decision } = call;
+    // One that failed was carried out.
+    const overruled = decision !== null && (decision === "deny") !== (result.kind === "denied");
+    return { ...call, decision: null, result, ...(overruled && { overruled }) };
+  });

@@ -5,19 +5,22 @@ import type { Keeping } from "./visitor.ts";
 
 const postedName = "holdfast-chat-posted";
 
-export const keepPosted = (tab: Keeping, chatId: string, { body, identity }: TurnBody): void => {
+/** `runId`: the turn's run, once the server has named it. */
+export const keepPosted = (tab: Keeping, chatId: string, { body, identity }: TurnBody, runId: string | null): void => {
   try {
-    tab.setItem(postedName, JSON.stringify({ chatId, body, identity }));
+    tab.setItem(postedName, JSON.stringify({ chatId, body, identity, runId }));
   } catch {
     // It is too long for the browser's storage; then it is not kept.
     tab.removeItem(postedName);
   }
 };
 
-/** Null when this tab posted nothing to the chat, or to another one since. */
-export const keptPosted = (tab: Keeping, chatId: string): TurnBody | null => {
+/** What this tab posted for the run. Null when that was nothing, or something else since. */
+export const keptPosted = (tab: Keeping, chatId: string, runId: string): TurnBody | null => {
   const value = parseJson(tab.getItem(postedName) ?? "");
   if (!isFields(value) || textIn(value, "chatId") !== chatId) return null;
+  // A run that was not named yet may be this one.
+  if ((textIn(value, "runId") ?? runId) !== runId) return null;
   const [body, identity] = [fieldsIn(value, "body"), textIn(value, "identity")];
   return body === undefined || identity === undefined ? null : { body, identity };
 };

@@ -5,7 +5,7 @@ import { durationWords } from "../wording.ts";
 export type ChatProblem = {
   /** HTTP status; null when no answer came, or when the answer failed after its start. */
   readonly status: number | null;
-  /** The word of an `error` event, or `no_answer`. */
+  /** The word of an `error` event, `no_answer`, or `wrong_key`: a key was sent, and the server does not know it. */
   readonly code: string | undefined;
   /** May be empty: some answers have no body. */
   readonly message: string;
@@ -40,7 +40,7 @@ export const problemFrom = (status: number, body: Fields, retryAfter: string | n
 export const explain = ({ status, code, retryAfterMs }: ChatProblem): Explanation => {
   const later = retryAfterMs === undefined ? "Try again in a moment." : `Try again in ${durationWords(retryAfterMs)}.`;
   if (status === null) return explainCode(code, later);
-  const known = byStatus[status];
+  const known = code === "wrong_key" ? wrongKey : byStatus[status];
   if (known !== undefined) return status === 429 ? { ...known, advice: later } : known;
   return { heading: `The server answered ${status}`, advice: later, retry: true };
 };
@@ -59,6 +59,12 @@ const explainCode = (code: string | undefined, later: string): Explanation => {
     };
   }
   return { heading: "The answer failed", advice: "What came before the failure is kept.", retry: true };
+};
+
+const wrongKey: Explanation = {
+  heading: "The server does not know this key",
+  advice: "Look at the API key under “Connection”: it may be mistyped, or be none of this server’s.",
+  retry: true,
 };
 
 const byStatus: Readonly<Record<number, Explanation>> = {

@@ -1,5 +1,5 @@
 // Draws a ChatView into the page. It holds only what it drew last, decides nothing about the chat, and writes text as text.
-import { byId, keepingEnd, make, setMark, setText } from "../elements.ts";
+import { byId, keepingEnd, keepingFocus, make, setMark, setText } from "../elements.ts";
 import { contextWords, phaseWords } from "./chat-words.ts";
 import { type ChatView, isLive, type Task, undecided } from "./chat-view.ts";
 import type { Verdicts } from "./render-call.ts";
@@ -22,7 +22,7 @@ export const canAsk = (view: ChatView): boolean => !isLive(view) && undecided(vi
 export const createRenderChat = (verdicts: Verdicts, ways: Ways): RenderChat => {
   const drawMessages = createMessageList(byId("messages", HTMLElement), verdicts);
   const drawNotice = createNotice(ways);
-  return (view, aside) => {
+  const drawAll: RenderChat = (view, aside) => {
     setText(byId("chat-title", HTMLElement), view.title ?? (aside.opening ? "Chat" : "New chat"));
     setMark(byId("talk", HTMLElement), "phase", view.phase);
     drawUsage(view);
@@ -37,6 +37,9 @@ export const createRenderChat = (verdicts: Verdicts, ways: Ways): RenderChat => 
     setText(byId("chat-status", HTMLElement), aside.words || (aside.opening ? "Opening…" : phaseWords(view)));
     drawButtons(view, aside);
   };
+  // What goes away or cannot be used any more would leave the keyboard nowhere.
+  return (view, aside) =>
+    keepingFocus(byId("talk", HTMLElement), byId("chat-prompt", HTMLElement), () => drawAll(view, aside));
 };
 
 const drawUsage = (view: ChatView): void => {
@@ -66,12 +69,7 @@ const drawButtons = (view: ChatView, { opening }: Aside): void => {
   const send = byId("chat-send", HTMLButtonElement);
   const stop = byId("chat-stop", HTMLButtonElement);
   const prompt = byId("chat-prompt", HTMLTextAreaElement);
-  const focused = document.activeElement;
   send.disabled = !canAsk(view) || opening || prompt.value.trim() === "";
   stop.hidden = !isLive(view);
   stop.disabled = view.phase === "stopping";
-  // A button that goes away would leave the keyboard nowhere.
-  if ((focused === stop && (stop.hidden || stop.disabled)) || (focused === send && send.disabled)) {
-    prompt.focus({ preventScroll: true });
-  }
 };

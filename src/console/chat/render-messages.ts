@@ -1,14 +1,18 @@
 // Draws the messages of a chat into a list, touching only what has changed: text that streams in grows, it is not written
 // again, so that a selection or an open fold stays. It holds only what it drew last.
-import { make } from "../elements.ts";
+import { make, setText } from "../elements.ts";
+import { cutWords } from "./chat-words.ts";
 import { type ChatView, isLive } from "./chat-view.ts";
 import type { ChatMessage, Part } from "./messages.ts";
 import { callCard, type Verdicts } from "./render-call.ts";
+import { drawText } from "./render-text.ts";
 import { callState } from "./tool-calls.ts";
 
 type Drawn = {
   readonly item: HTMLElement;
   readonly body: HTMLElement;
+  /** Says that the message is not whole. */
+  readonly foot: HTMLElement;
   parts: { part: Part; key: string; element: HTMLElement }[];
 };
 
@@ -35,8 +39,9 @@ const newEntry = ({ role }: ChatMessage): Drawn => {
   const item = make("li", "", "message");
   item.dataset["role"] = role;
   const body = make("div", "", "message-body");
-  item.append(make("p", role === "user" ? "You" : "Assistant", "unseen"), body);
-  return { item, body, parts: [] };
+  const foot = make("p", "", "message-cut");
+  item.append(make("p", role === "user" ? "You" : "Assistant", "unseen"), body, foot);
+  return { item, body, foot, parts: [] };
 };
 
 const drawParts = (entry: Drawn, message: ChatMessage, busy: boolean, isNewest: boolean, verdicts: Verdicts): void => {
@@ -56,6 +61,9 @@ const drawParts = (entry: Drawn, message: ChatMessage, busy: boolean, isNewest: 
     return { part, key, element };
   });
   for (const { element } of before.slice(message.parts.length)) element.remove();
+  const { cut } = message;
+  entry.foot.hidden = cut === undefined || message.parts.length === 0;
+  setText(entry.foot, cut === undefined ? "" : cutWords(cut));
 };
 
 /** White space at the borders of a text would be a gap beside a card. At the end of what still grows it is kept. */
@@ -74,6 +82,10 @@ const keyOf = (part: Part, live: boolean, busy: boolean): string => {
 /** Whether what is drawn already, or can be made to by adding to it, shows the part. */
 const grow = (element: HTMLElement, old: Part, part: Part): boolean => {
   if (part.kind === "call" || old.kind === "call") return part === old;
+  if (part.kind === "text") {
+    if (part.text !== old.text) drawText(element, part.text);
+    return true;
+  }
   if (!part.text.startsWith(old.text)) return false;
   const more = part.text.slice(old.text.length);
   if (more !== "") (element.querySelector(".prose") ?? element).append(more);
@@ -82,8 +94,11 @@ const grow = (element: HTMLElement, old: Part, part: Part): boolean => {
 
 const partElement = (part: Part, live: boolean, busy: boolean, verdicts: Verdicts): HTMLElement => {
   switch (part.kind) {
-    case "text":
-      return make("div", part.text, "message-text");
+    case "text": {
+      const made = make("div", "", "message-text");
+      drawText(made, part.text);
+      return made;
+    }
     case "reasoning": {
       const fold = make("details", "", "thoughts");
       fold.append(make("summary", "Reasoning"), make("div", part.text, "prose quiet"));

@@ -1,6 +1,7 @@
 // The panel under the messages that says how a turn ended when that is not plain to see, and what can be done about it.
 import { byId, make } from "../elements.ts";
-import type { ChatView, Ending } from "./chat-view.ts";
+import type { ChatView } from "./chat-view.ts";
+import type { Ending } from "./endings.ts";
 import { explain } from "./problem.ts";
 
 export type Ways = { readonly again: () => void; readonly goOn: () => void };
@@ -19,10 +20,8 @@ export const createNotice = (ways: Ways): ((view: ChatView) => void) => {
     if (ending === drawn) return;
     drawn = ending;
     const panel = byId("chat-notice", HTMLElement);
-    const hadFocus = panel.contains(document.activeElement);
     panel.hidden = ending === null;
     if (ending !== null) fill(panel, noticeOf(ending, ways));
-    if (hadFocus) byId("chat-prompt", HTMLElement).focus({ preventScroll: true });
   };
 };
 

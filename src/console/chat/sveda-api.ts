@@ -33,10 +33,13 @@ const requestMs = 20_000;
 /** `origin` is empty for the page's own. */
 export const createSvedaApi = (origin: string, apiKey: () => string, tab: Keeping, browser: Keeping): SvedaApi => {
   const visitor = createVisitor(
-    (body) => {
-      const key: Record<string, string> = apiKey() === "" ? {} : { "X-Sveda-Host-Key": apiKey() };
-      const headers = { "Content-Type": "application/json", ...key };
-      return read(() => reach(`${origin}/sveda/embed/token`, { method: "POST", headers, body: JSON.stringify(body) }));
+    async (body) => {
+      const key = apiKey();
+      const headers = { "Content-Type": "application/json", ...(key !== "" && { "X-Sveda-Host-Key": key }) };
+      const init = { method: "POST", headers, body: JSON.stringify(body) };
+      const answer = await read(() => reach(`${origin}/sveda/embed/token`, init));
+      if (answer.ok || answer.problem.status !== 401 || key === "") return answer;
+      return { ok: false, problem: { ...answer.problem, code: "wrong_key" } };
     },
     tab,
     browser,

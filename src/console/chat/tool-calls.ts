@@ -1,6 +1,7 @@
 // The tool calls of a chat: what was called, what must be decided, what came back. Pure; it never decides for anybody.
 import { type Fields, fieldsIn, isFields, listIn, textIn } from "../fields.ts";
 import { asksFirst } from "./page-tools.ts";
+import { isWebAddress } from "./rich-text.ts";
 
 export type ResourceLink = { readonly label: string; readonly url: string };
 
@@ -25,14 +26,17 @@ export type ToolCall = {
   /** What was said about it, while its result is outstanding. */
   readonly decision: Decision | null;
   readonly result: CallResult | null;
+  /** What was said here was not done: another page's decision came first. */
+  readonly overruled?: true;
 };
 
 export type CallState =
   | "running"
   /** For a person's yes or no. */
   | "waiting"
-  /** For the other decisions of the same answer. */
-  | "decided"
+  /** Decided, and not sent before the other decisions of the same answer are made. */
+  | "approved"
+  | "refused"
   /** Nobody carries it out any more. */
   | "left open"
   | CallResult["kind"];
@@ -40,7 +44,7 @@ export type CallState =
 /** `live`: a turn runs that may carry the call out. */
 export const callState = (call: ToolCall, live: boolean): CallState => {
   if (call.result !== null) return call.result.kind;
-  if (call.decision !== null) return live ? "running" : "decided";
+  if (call.decision !== null) return live ? "running" : call.decision === "approve" ? "approved" : "refused";
   if (call.target === "frontend") return live && !call.confirmation ? "running" : "waiting";
   if (call.confirmation) return "waiting";
   return live ? "running" : "left open";
@@ -84,9 +88,4 @@ export const resultOf = (output: unknown): CallResult => resultFrom({ output });
 const kindOf = (output: unknown): CallResult["kind"] => {
   if (!isFields(output) || output["success"] !== false) return "done";
   return output["denied"] === true ? "denied" : "failed";
-};
-
-const isWebAddress = (text: string): boolean => {
-  const url = URL.parse(text);
-  return url !== null && (url.protocol === "https:" || url.protocol === "http:");
 };

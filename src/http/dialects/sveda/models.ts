@@ -5,7 +5,7 @@ import { routeTargets } from "../../../run/settings.ts";
 
 export const DEFAULT_MODEL = "default";
 
-/** Routes first, then the targets that no route is named like. */
+/** Routes first, then the targets that no route is named like. No two are called alike. */
 export function modelList({ targets, routes }: Config): SvedaModel[] {
   const named = Object.entries(routes).map(([id, route]) => {
     const [first] = routeTargets(route);
@@ -17,7 +17,13 @@ export function modelList({ targets, routes }: Config): SvedaModel[] {
   });
   const taken = new Set(named.map(({ id }) => id.toLowerCase()));
   const others = targets.filter(({ id }) => !taken.has(id.toLowerCase()));
-  return [...named, ...others.map((target) => modelOf(target.id, target.model ?? target.id, target))];
+  const listed = [...named, ...others.map((target) => modelOf(target.id, target.model ?? target.id, target))];
+  const labels = listed.map(({ label }) => label);
+  const alike = (label: string): boolean => labels.indexOf(label) !== labels.lastIndexOf(label);
+  return listed.map((model) => {
+    const { id, label } = model;
+    return label !== id && alike(label) ? { ...model, label: `${label} (${id})` } : model;
+  });
 }
 
 /** Whether a model thinks is the target's own affair: no switch of a request reaches it. */
