@@ -3,7 +3,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { AttachQuery, OutcomeAnswer, Refusal, StartAnswer } from "../schemas/attach.ts";
 import type { Continuation } from "../schemas/continuation.ts";
 import type { RunPlan } from "../schemas/plan.ts";
-import type { RunStateView } from "../schemas/run.ts";
+import type { RunStateView, RunStatus } from "../schemas/run.ts";
 import { transition } from "../src/run/machine.ts";
 import { admit } from "./admission.ts";
 import { claimPrevious, continuationOf, runExists, settlePrevious } from "./continuation.ts";
@@ -121,6 +121,12 @@ export class RunObject extends DurableObject<Env> {
   /** How the run stands, as far as readers may know. */
   state(): RunStateView | undefined {
     return this.#run?.view();
+  }
+
+  /** How the run stands, in a word; `undefined` when there is none. */
+  word(): RunStatus | "swept" | undefined {
+    const row = this.#run?.row;
+    return row?.swept === true ? "swept" : row?.status;
   }
 
   /** Cancels a live run; a finished one stays as it is. Answers with the standing outcome. */

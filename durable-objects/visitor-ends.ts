@@ -18,7 +18,9 @@ export interface VisitorEnds {
   /** Keeps how a turn ended. */
   end(end: TurnEnd): TurnEndAnswer;
   /** The run of this turn was not started. */
-  lose(runId: string, undo: boolean): void;
+  lose(runId: string): void;
+  /** Nobody will start the run of this turn. */
+  undo(runId: string): void;
   /** One step towards the end of a running turn; whoever wants it ended looks again afterwards. `wait`: it ends by itself. */
   hasten(runId: string, how: "cancel" | "wait"): Promise<void>;
   /** A turn that was begun long ago and whose run was never started runs no more. */
@@ -55,8 +57,13 @@ export function visitorEnds(
     return answer;
   };
 
-  const lose = (runId: string, undo: boolean): void => {
-    chats.lose(runId, undo);
+  const lose = (runId: string): void => {
+    chats.lose(runId);
+    tell(runId);
+  };
+
+  const undo = (runId: string): void => {
+    chats.undo(runId);
     tell(runId);
   };
 
@@ -66,7 +73,7 @@ export function visitorEnds(
     const turn = store.turn(runId);
     if (turn?.state !== "begun") return tell(runId);
     if (word === "unknown") {
-      if (Date.now() - turn.at >= STARTING_MS) lose(runId, false);
+      if (Date.now() - turn.at >= STARTING_MS) lose(runId);
       else await within(told, STARTING_POLL_MS);
       return;
     }
@@ -96,13 +103,14 @@ export function visitorEnds(
   return {
     end,
     lose,
+    undo,
     hasten,
     async giveUp(runId) {
       const isOverdue = (): boolean => {
         const turn = store.turn(runId);
         return turn?.state === "begun" && Date.now() - turn.at >= STARTING_MS;
       };
-      if (isOverdue() && (await runs.statusOf(runId)) === "unknown" && isOverdue()) lose(runId, false);
+      if (isOverdue() && (await runs.statusOf(runId)) === "unknown" && isOverdue()) lose(runId);
     },
     async verify() {
       await Promise.all(

@@ -10,8 +10,7 @@ import type {
   TurnEndAnswer,
   TurnRequest,
 } from "../schemas/chat.ts";
-import type { RunStatus } from "../schemas/run.ts";
-import { nextMove, type Desk } from "../src/chat/turn-rules.ts";
+import { nextMove, type Desk, type RunWord } from "../src/chat/turn-rules.ts";
 import { fitMessages } from "../src/run/fit-messages.ts";
 import { toHex } from "../src/wire/hex.ts";
 import { forgottenRuns } from "./forgotten-runs.ts";
@@ -20,6 +19,7 @@ import type { TenantObject } from "./tenant-object.ts";
 import { throttleStore } from "./throttle-store.ts";
 import { visitorChats } from "./visitor-chats.ts";
 import { visitorEnds } from "./visitor-ends.ts";
+import type { BegunTurn } from "./visitor-openings.ts";
 import { visitorRuns } from "./visitor-runs.ts";
 import { visitorStore } from "./visitor-store.ts";
 
@@ -67,10 +67,14 @@ export class VisitorObject extends DurableObject<Env> {
     return this.#ends.end(end);
   }
 
-  /** A turn that was begun could not be started. Does nothing when its run was started all the same. */
+  /**
+   * Whoever asks was told to start this turn, and could not. Its chat is as it was, unless somebody else may start the turn
+   * yet, or has.
+   */
   async abandonTurn(runId: string): Promise<void> {
-    if ((await this.#runs.statusOf(runId)) !== "unknown") return;
-    this.#ends.lose(runId, true);
+    if (this.#store.turn(runId) !== undefined && !this.#chats.refuse(runId)) return;
+    if (await this.#runs.exists(runId)) return;
+    this.#ends.undo(runId);
     await this.#leave(runId);
   }
 
@@ -150,9 +154,10 @@ export class VisitorObject extends DurableObject<Env> {
   async #moves(request: TurnRequest, entered: Set<string>): Promise<TurnAnswer> {
     const asked = Date.now();
     const newRunId = `sv_${toHex(crypto.getRandomValues(new Uint8Array(16)))}`;
-    const said = new Map<string, RunStatus | "unknown">();
+    const said = new Map<string, RunWord>();
     let admitted = false;
     let verified = false;
+    let weighed = false;
     for (;;) {
       const desk: Desk = { ...this.#chats.deskOf(request), said, admitted, verified };
       const move = nextMove(desk, request);
@@ -166,7 +171,7 @@ export class VisitorObject extends DurableObject<Env> {
         case "again":
           // Whoever asked before may be about to start it as well: a run starts once.
           this.#chats.touch(move.runId, Date.now());
-          return this.#answerFor(move.runId, request);
+          return fitted(this.#chats.answerFor(move.runId, this.#hasHostTools()), request);
         case "admit": {
           const refusal = await this.#admit(request, move.runId ?? newRunId, desk.active?.runId, entered);
           if (refusal !== undefined) return refusal;
@@ -182,7 +187,13 @@ export class VisitorObject extends DurableObject<Env> {
           break;
         case "refuse":
           return { begun: false, refused: move.refused };
-        case "end":
+        case "end": {
+          // A turn that will be refused ends no other.
+          if (move.how === "cancel" && move.next !== undefined && !weighed) {
+            const misfit = this.#chats.misfit(request, move.next, asked);
+            if (misfit !== undefined) return misfit;
+            weighed = true;
+          }
           // What a user has approved is not cut off by what is approved next.
           if (move.how === "wait" && Date.now() - asked >= CARRYING_MS) {
             return { begun: false, refused: "too_many_streams" };
@@ -191,21 +202,19 @@ export class VisitorObject extends DurableObject<Env> {
           await pass("ended", this.ctx);
           said.clear();
           break;
+        }
         case "begin": {
-          const runId = move.runId ?? newRunId;
-          this.#chats.begin(request, move, runId, Date.now());
-          const answer = this.#answerFor(runId, request);
+          const answer = this.#chats.begin(request, move, move.runId ?? newRunId, Date.now(), this.#hasHostTools());
+          if (!answer.begun) return answer;
           await this.#armSweep();
-          return answer;
+          return fitted(answer, request);
         }
       }
     }
   }
 
-  #answerFor(runId: string, { maxConversationBytes }: TurnRequest): TurnAnswer {
-    const answer = this.#chats.answerFor(runId, this.hostServer() !== undefined);
-    if (!answer.begun || answer.repeat) return answer;
-    return { ...answer, messages: fitMessages(answer.messages, maxConversationBytes) };
+  #hasHostTools(): boolean {
+    return this.hostServer() !== undefined;
   }
 
   /** Counts the request here, then asks the tenant. `entered`: names under which the tenant counts a turn now. */
@@ -248,4 +257,9 @@ export class VisitorObject extends DurableObject<Env> {
     const { storage } = this.ctx;
     if ((await storage.getAlarm()) === null) await storage.setAlarm(Date.now() + IDENTITY_MS);
   }
+}
+
+/** Of a conversation that is longer than the request allows a model reads the newest. */
+function fitted(answer: BegunTurn, { maxConversationBytes }: TurnRequest): TurnAnswer {
+  return { ...answer, messages: fitMessages(answer.messages, maxConversationBytes) };
 }

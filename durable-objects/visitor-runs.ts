@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import type { TurnEnd } from "../schemas/chat.ts";
 import { outcomeSchema } from "../schemas/outcome.ts";
-import type { RunStateView, RunStatus } from "../schemas/run.ts";
+import type { RunWord } from "../src/chat/turn-rules.ts";
 import { turnFinish } from "../src/dialects/sveda-end.ts";
 
 const TRIES = 3;
@@ -12,16 +12,15 @@ export type CancelAnswer = "unknown" | "running" | Pick<TurnEnd, "outcome" | "te
 
 export interface VisitorRuns {
   /** `unknown`: no run of this name was started, or it is forgotten. */
-  statusOf(runId: string): Promise<RunStatus | "unknown">;
+  statusOf(runId: string): Promise<RunWord>;
+  /** Whether there is a run; one that is just being started is waited for. */
+  exists(runId: string): Promise<boolean>;
   cancel(runId: string, reason: string): Promise<CancelAnswer>;
   /** Nothing of the run is left afterwards. */
   forget(runId: string): Promise<void>;
 }
 
 type Stub = ReturnType<Env["RUN"]["getByName"]>;
-
-/** A stub's own type gives up at fields of unknown type. */
-const viewOf = async (stub: Stub): Promise<RunStateView | undefined> => stub.state();
 
 export function visitorRuns(env: Env, tenant: string): VisitorRuns {
   const ask = async <T>(runId: string, question: (stub: Stub) => Promise<T>): Promise<T> => {
@@ -37,7 +36,8 @@ export function visitorRuns(env: Env, tenant: string): VisitorRuns {
 
   return {
     forget: (runId) => ask(runId, async (stub) => void (await stub.forget())),
-    statusOf: (runId) => ask(runId, async (stub) => (await viewOf(stub))?.status ?? "unknown"),
+    statusOf: (runId) => ask(runId, async (stub) => (await stub.word()) ?? "unknown"),
+    exists: (runId) => ask(runId, (stub) => stub.exists()),
     cancel: (runId, reason) =>
       ask(runId, async (stub) => {
         const answer = await stub.cancel(reason);

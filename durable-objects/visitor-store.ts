@@ -29,6 +29,8 @@ export interface TurnRow extends KnownTurn {
   identity: string;
   at: number;
   promptAt: number;
+  /** How many were told to start it and have not said that they could not. */
+  starters: number;
 }
 
 export interface TakenDecision {
@@ -57,12 +59,19 @@ export interface VisitorStore {
   /** A turn of the same run is replaced: its place is then that of a new one. */
   addTurn(turn: Omit<TurnRow, "id">): void;
   saveTurn(turn: TurnRow): void;
+  removeTurn(runId: string): void;
+  /** A turn that was replaced is in its place again. */
+  restoreTurn(turn: TurnRow): void;
   /** Forgets the turns that ended before; false when none is left. */
   sweepTurns(before: number): boolean;
   decisions(chat: number): TakenDecision[];
   takeDecision(chat: number, decision: TakenDecision): void;
   /** What one turn was to carry out passes to another. */
   passDecisions(from: string, to: string): void;
+  /** What a turn was to carry out is undecided again. */
+  giveBackDecisions(runId: string): void;
+  /** A transaction was rolled back: it may be the one that made the tables. */
+  reread(): void;
   keepHost(host: HostServer): void;
   host(): HostServer | undefined;
   forgetHost(): void;
@@ -70,7 +79,9 @@ export interface VisitorStore {
 
 /** Nothing is written, no table either, before the first chat or host is kept. */
 export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
-  let ready = sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'visitor'").toArray().length > 0;
+  const isReady = (): boolean =>
+    sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'visitor'").toArray().length > 0;
+  let ready = isReady();
 
   const prepare = (): void => {
     if (ready) return;
@@ -87,6 +98,24 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
 
   const chat = (chatId: string): ChatRow | undefined =>
     one(read("SELECT * FROM chat WHERE chat_id = ?", chatId), chatOf);
+
+  const insertTurn = (turn: Omit<TurnRow, "id">, id: number | null): void => {
+    const { runId, identity, liveOnly, state, at, promptAt, starters } = turn;
+    write("DELETE FROM turn WHERE run_id = ?", runId);
+    write(
+      `INSERT INTO turn (id, run_id, chat, identity, live_only, state, at, prompt_at, starters)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      id,
+      runId,
+      turn.chat,
+      nameOf(identity),
+      liveOnly ? 1 : 0,
+      state,
+      at,
+      promptAt,
+      starters,
+    );
+  };
 
   return {
     chat,
@@ -123,6 +152,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
       write("DELETE FROM turn WHERE chat = ?", id);
       write("DELETE FROM decision WHERE chat = ?", id);
       write("DELETE FROM item WHERE chat = ?", id);
+      write("DELETE FROM undo WHERE chat = ?", id);
     },
     turn: (runId) => one(read("SELECT * FROM turn WHERE run_id = ?", runId), turnOf),
     turnOf: (id, identity) =>
@@ -136,23 +166,21 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
       read("SELECT turn.* FROM chat JOIN turn ON turn.run_id = chat.active_run WHERE active_run IS NOT NULL").map(
         turnOf,
       ),
-    addTurn({ runId, chat: id, identity, liveOnly, state, at, promptAt }) {
-      write("DELETE FROM turn WHERE run_id = ?", runId);
+    addTurn: (turn) => insertTurn(turn, null),
+    saveTurn({ id, state, at, promptAt, starters }) {
       write(
-        `INSERT INTO turn (run_id, chat, identity, live_only, state, at, prompt_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        runId,
-        id,
-        nameOf(identity),
-        liveOnly ? 1 : 0,
+        "UPDATE turn SET state = ?, at = ?, prompt_at = ?, starters = ? WHERE id = ?",
         state,
         at,
         promptAt,
+        starters,
+        id,
       );
     },
-    saveTurn({ id, state, at, promptAt }) {
-      write("UPDATE turn SET state = ?, at = ?, prompt_at = ? WHERE id = ?", state, at, promptAt, id);
+    removeTurn(runId) {
+      write("DELETE FROM turn WHERE run_id = ?", runId);
     },
+    restoreTurn: (turn) => insertTurn(turn, turn.id),
     sweepTurns(before) {
       if (!ready) return false;
       write("DELETE FROM turn WHERE at < ? AND run_id NOT IN (SELECT run_id FROM decision)", before);
@@ -175,6 +203,12 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
     },
     passDecisions(from, to) {
       write("UPDATE decision SET run_id = ? WHERE run_id = ?", to, from);
+    },
+    giveBackDecisions(runId) {
+      write("DELETE FROM decision WHERE run_id = ?", runId);
+    },
+    reread() {
+      ready = isReady();
     },
     keepHost({ url, token, expiresAt }) {
       write("UPDATE visitor SET host_url = ?, host_token = ?, host_until = ?", url, token ?? null, expiresAt);
@@ -207,12 +241,14 @@ function createTables(sql: SqlStorage): void {
     "CREATE INDEX chat_active ON chat (active_run) WHERE active_run IS NOT NULL",
     `CREATE TABLE turn (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, chat INTEGER NOT NULL,
      identity TEXT NOT NULL, live_only INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL,
-     prompt_at INTEGER NOT NULL)`,
+     prompt_at INTEGER NOT NULL, starters INTEGER NOT NULL)`,
     "CREATE INDEX turn_identity ON turn (chat, identity)",
     `CREATE TABLE decision (chat INTEGER NOT NULL, call_id TEXT NOT NULL, decision TEXT NOT NULL, run_id TEXT NOT NULL,
      PRIMARY KEY (chat, call_id)) WITHOUT ROWID`,
     `CREATE TABLE item (chat INTEGER NOT NULL, kind INTEGER NOT NULL, place INTEGER NOT NULL, part INTEGER NOT NULL,
      body TEXT NOT NULL, PRIMARY KEY (chat, kind, place, part)) WITHOUT ROWID`,
+    `CREATE TABLE undo (chat INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL,
+     PRIMARY KEY (chat, part)) WITHOUT ROWID`,
   ]) {
     sql.exec(statement);
   }
@@ -255,4 +291,5 @@ const turnOf = (row: Row): TurnRow => ({
   state: stateOf(row["state"]),
   at: Number(row["at"]),
   promptAt: Number(row["prompt_at"]),
+  starters: Number(row["starters"]),
 });

@@ -88,6 +88,8 @@ export interface TurnRequest {
   maxConversationBytes: number;
   /** The request names no known model: refused after the throttle, before the chat is looked at. */
   unknownModel: boolean;
+  /** What is asked for cannot be run, whatever the chat holds: refused after an unknown model. */
+  unfit?: boolean;
 }
 
 export type TurnAnswer =
@@ -106,7 +108,16 @@ export type TurnAnswer =
       hostTools: boolean;
     }
   | { begun: false; refused: "too_many_attempts"; retryAfterMs: number }
-  | { begun: false; refused: "too_many_streams" | "unknown_model" | "confirmation_required" | "history_unavailable" };
+  | {
+      begun: false;
+      refused:
+        | "too_many_streams"
+        | "unknown_model"
+        | "unfit"
+        | "confirmation_required"
+        | "history_unavailable"
+        | "nothing_to_say";
+    };
 
 /** How a turn ended. Told by the run until the visitor's object has acknowledged it. */
 export interface TurnEnd {

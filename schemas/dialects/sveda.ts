@@ -83,6 +83,9 @@ const messageSchema = objectOnly(
 );
 export type SvedaMessage = v.InferOutput<typeof messageSchema>;
 
+/** A chat has an address: what no path can hold names none. */
+const isAddressable = (id: string): boolean => id !== "." && id !== ".." && id.isWellFormed();
+
 /**
  * The body of a turn. Open, and `null` counts as left out. Only what would be lost or would mislead when it has the wrong
  * type is refused; entries of lists that are not whole are dropped by the reader.
@@ -91,7 +94,7 @@ export const svedaRequestSchema = objectOnly(
   v.looseObject({
     messages: v.nullish(v.array(messageSchema)),
     prompt: v.nullish(v.string()),
-    chatId: v.nullish(v.pipe(v.string(), v.trim(), v.maxLength(MAX_ID))),
+    chatId: v.nullish(v.pipe(v.string(), v.trim(), v.maxLength(MAX_ID), v.check(isAddressable))),
     context: v.nullish(record),
     clientTools: v.nullish(v.array(v.unknown())),
     toolDecisions: v.nullish(v.array(v.unknown())),

@@ -14,7 +14,7 @@ export interface Opening {
  * on from what is stored. `from`: the turn tries again what another did, and does so from there.
  */
 export function opening(
-  request: TurnRequest,
+  request: Pick<TurnRequest, "history" | "prompt" | "images">,
   stored: readonly HistoryEntry[],
   how: { settles: boolean; from: number | undefined },
 ): Opening {
@@ -31,7 +31,7 @@ const asked = (before: HistoryEntry[], prompt: HistoryEntry[]): Opening => ({
   promptAt: before.length,
 });
 
-function promptOf({ prompt, images = [] }: TurnRequest): HistoryEntry[] {
+function promptOf({ prompt, images = [] }: Pick<TurnRequest, "prompt" | "images">): HistoryEntry[] {
   if (prompt === "" && images.length === 0) return [];
   return [{ role: "user", content: prompt, ...(images.length > 0 && { images }) }];
 }

@@ -5,6 +5,9 @@ import type { RunStatus } from "../../schemas/run.ts";
 /** `lost`: its run was never started, as far as is known; should it ever be, then under the same name. */
 export type TurnState = "begun" | "lost" | "completed" | "error" | "cancelled";
 
+/** What the object of a run says of it: `unknown` when there is none, `swept` when its events are no longer kept. */
+export type RunWord = RunStatus | "unknown" | "swept";
+
 export interface KnownTurn {
   runId: string;
   state: TurnState;
@@ -26,7 +29,7 @@ export interface Desk {
   /** Turns of the visitor's other chats that run now. */
   others: number;
   /** What the objects of runs say of them. */
-  said: ReadonlyMap<string, RunStatus | "unknown">;
+  said: ReadonlyMap<string, RunWord>;
   /** The request was counted, and its tenant let it in. */
   admitted: boolean;
   /** The turns of other chats were asked whether they still run. */
@@ -45,10 +48,19 @@ export type Move =
   | { move: "admit"; runId: string | undefined }
   | { move: "verify" }
   | { move: "refuse"; refused: Exclude<RefusedTurn["refused"], "too_many_attempts"> }
-  /** The chat's running turn must end first. `wait`: by itself. */
-  | { move: "end"; turn: KnownTurn; how: "cancel" | "wait" }
-  /** `runId`: of a lost turn, whose name is used. `retries`: the turn that is tried again. */
-  | { move: "begin"; runId: string | undefined; retries: string | undefined; settles: boolean; fresh: Decision[] };
+  /** The chat's running turn must end first. `wait`: by itself. `next`: what is to begin after it, as far as is known now. */
+  | { move: "end"; turn: KnownTurn; how: "cancel" | "wait"; next: Begin | undefined }
+  | Begin;
+
+export interface Begin {
+  move: "begin";
+  /** Of a lost turn, whose name is used. */
+  runId: string | undefined;
+  /** The turn that is tried again. */
+  retries: string | undefined;
+  settles: boolean;
+  fresh: Decision[];
+}
 
 type Decision = TurnRequest["decisions"][number];
 
@@ -70,22 +82,25 @@ export function nextMove(desk: Desk, request: TurnRequest): Move {
     return desk.verified ? { move: "refuse", refused: "too_many_streams" } : { move: "verify" };
   }
   if (request.unknownModel) return { move: "refuse", refused: "unknown_model" };
+  if (request.unfit === true) return { move: "refuse", refused: "unfit" };
   if (request.decisions.length > 0 && !desk.chat) return { move: "refuse", refused: "history_unavailable" };
   // What the running turn is carrying out is decided.
   const waiting = open.some((id) => active === undefined || taken.get(id)?.runId !== active.runId);
   if (waiting && request.decisions.length === 0) return { move: "refuse", refused: "confirmation_required" };
-  // What a running turn carries out must not be cut off by a decision, which may be about a call that only that turn knows.
-  if (active !== undefined) return { move: "end", turn: active, how: request.decisions.length > 0 ? "wait" : "cancel" };
-  return {
+  const begin: Begin = {
     move: "begin",
     runId,
     retries: same === undefined || !isRetry(same) ? undefined : same.runId,
     settles: open.length > 0 || decided.length > 0,
     fresh,
   };
+  if (active === undefined) return begin;
+  // What a running turn carries out must not be cut off by a decision, which may be about a call that only that turn knows.
+  return { move: "end", turn: active, how: request.decisions.length > 0 ? "wait" : "cancel", next: begin };
 }
 
-const isRetry = ({ state, liveOnly }: KnownTurn): boolean => (state === "error" || state === "cancelled") && !liveOnly;
+/** It has ended, and there is nothing of it to read again. */
+const isRetry = ({ state, liveOnly }: KnownTurn): boolean => state !== "lost" && !liveOnly;
 
 function firstOfEach(decisions: readonly Decision[]): Decision[] {
   const seen = new Set<string>();
@@ -97,7 +112,7 @@ function repeatOf(turn: KnownTurn, { said }: Desk): Move | undefined {
   const { runId, state, liveOnly } = turn;
   switch (state) {
     case "completed":
-      return liveOnly ? undefined : { move: "repeat", runId };
+      return liveOnly ? undefined : repeatOfCompleted(runId, said.get(runId));
     case "error":
     case "cancelled":
     case "lost":
@@ -107,7 +122,13 @@ function repeatOf(turn: KnownTurn, { said }: Desk): Move | undefined {
   }
 }
 
-function repeatOfBegun(turn: KnownTurn, word: RunStatus | "unknown" | undefined): Move {
+/** Its run may be forgotten before the turn is. */
+function repeatOfCompleted(runId: string, word: RunWord | undefined): Move | undefined {
+  if (word === undefined) return { move: "look", runId };
+  return word === "unknown" || word === "swept" ? undefined : { move: "repeat", runId };
+}
+
+function repeatOfBegun(turn: KnownTurn, word: RunWord | undefined): Move {
   const { runId, liveOnly } = turn;
   switch (word) {
     case undefined:
@@ -118,10 +139,11 @@ function repeatOfBegun(turn: KnownTurn, word: RunStatus | "unknown" | undefined)
       return { move: "repeat", runId };
     case "completed":
       if (!liveOnly) return { move: "repeat", runId };
-      return { move: "end", turn, how: "wait" };
+      return { move: "end", turn, how: "wait", next: undefined };
     case "error":
     case "cancelled":
+    case "swept":
       // The news of its end is on its way.
-      return { move: "end", turn, how: "wait" };
+      return { move: "end", turn, how: "wait", next: undefined };
   }
 }

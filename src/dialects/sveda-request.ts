@@ -141,7 +141,11 @@ function identityOf(
     return `decisions ${JSON.stringify(pairs.toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1)))}`;
   }
   if (last === undefined || asText(last.id) === undefined) return undefined;
-  return last.role === "assistant" ? `answer ${JSON.stringify([last.id, prompt, last.results])}` : `message ${last.id}`;
+  const { id, text, images, results } = last;
+  // Some clients give one id to all of their messages.
+  return last.role === "assistant"
+    ? `answer ${JSON.stringify([id, prompt, results])}`
+    : `message ${JSON.stringify([id, text, images, results])}`;
 }
 
 /** Ids stay as they are. A message without one is named by its place and all that was said up to it: the same in every turn. */

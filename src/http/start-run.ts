@@ -150,16 +150,19 @@ function sizeProblem(request: StartRequest, brings: Brought, maxPromptBytes: num
     ...fieldProblem(path, `is larger than ${limit} bytes`, "maxBytes"),
     code: "too_large",
   });
-  if (promptBytes(brings) > maxPromptBytes) {
-    const { messages, toolResults } = brings;
-    return refuse(
-      toolResults !== undefined ? "/toolResults" : messages === undefined ? "/prompt" : "/messages",
-      maxPromptBytes,
-    );
-  }
+  if (promptBytes(brings) > maxPromptBytes) return refuse(largestField(brings), maxPromptBytes);
   // What was brought before is bounded where it is added.
   const isWhole = brings === request;
   return isWhole && utf8Length(JSON.stringify(request)) > MAX_REQUEST ? refuse("", MAX_REQUEST) : undefined;
+}
+
+/** Where most of what a model would read stands. */
+function largestField(brings: Brought): string {
+  const fields = (["prompt", "messages", "tools", "toolResults"] as const).map((field) => ({
+    path: `/${field}`,
+    bytes: utf8Length(JSON.stringify(brings[field]) ?? ""),
+  }));
+  return fields.toSorted((left, right) => right.bytes - left.bytes)[0]?.path ?? "";
 }
 
 /** `requestId`, else a name made from the key, else a random one. */

@@ -123,9 +123,37 @@ test("R-SVH-28 the tenant's limit on active runs is told as one on streams", asy
     expect(refusal(refused)).toEqual([429, STREAMS]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await visitor.chat("two")).toBeUndefined();
+    expect(JSON.stringify(await (await visitor.get("/chat-histories")).json())).not.toContain("two");
     provider.open("on");
     await first.text();
     expect(svedaText((await visitor.turn({ prompt: "Hi", chatId: "two" })).frames)).toBe("c");
+  } finally {
+    await limited.stop();
+  }
+});
+
+test("R-SVH-28 R-SVH-26 a decision that is refused for want of a place is not taken: the next one counts", async () => {
+  const limited = await openSvedaHouse({ limits: UNLIMITED }, { maxActiveRuns: 1 });
+  const { provider } = limited;
+  try {
+    const held = streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["a", "b"] }), {
+      gateBefore: { index: 2, name: "on" },
+    });
+    modelSays(provider, says("May I?", [["t1", "pay"]]), held, says("As you wish."));
+    provider.on(toolPath("pay"), gives("paid"));
+    const visitor = await limited.visitor();
+    await visitor.turn({ prompt: "Pay.", chatId: "one" });
+    const before = await visitor.chat("one");
+    const other = await visitor.post("/stream", { prompt: "Hi", chatId: "two" });
+    const decide = (decision: string) =>
+      visitor.turn({ prompt: "", chatId: "one", toolDecisions: [{ toolCallId: "t1", decision }] });
+    expect(refusal(await decide("approve"))).toEqual([429, STREAMS]);
+    expect(await visitor.chat("one")).toEqual(before);
+    provider.open("on");
+    await other.text();
+    const denied = await decide("deny");
+    expect([denied.raw.includes('"denied":true'), svedaText(denied.frames)]).toEqual([true, "As you wish."]);
+    expect(provider.calls(toolPath("pay"))).toHaveLength(0);
   } finally {
     await limited.stop();
   }

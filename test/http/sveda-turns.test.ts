@@ -343,6 +343,26 @@ test("R-SVH-20 a turn that failed is run again when it is asked for again", asyn
   expect(svedaText(second.frames)).toBe("Whole.");
 });
 
+test("R-SVH-20 a message with the id of an earlier one and other words is a turn of its own", async () => {
+  const { visitor, chatId } = await titledChat();
+  modelSays(house.provider, says("One."), says("Two."));
+  const ask = (content: string) => visitor.turn({ chatId, messages: [{ id: "1", role: "user", content }] });
+  const texts = [await ask("First"), await ask("Second"), await ask("Second")].map(({ frames }) => svedaText(frames));
+  expect(texts).toEqual(["One.", "Two.", "Two."]);
+  expect(modelCalls(house.provider)).toHaveLength(2);
+});
+
+test("R-SVH-20 a turn that has completed and whose run is deleted is run anew, once", async () => {
+  const { visitor, chatId } = await titledChat();
+  modelSays(house.provider, says("One."), says("Two."));
+  const messages = [{ id: "m-1", role: "user", content: "Hello?" }];
+  const first = await visitor.turn({ messages, chatId });
+  expect((await fetch(`${house.runs}/${first.runId}`, { method: "DELETE" })).status).toBe(204);
+  const turns = [await visitor.turn({ messages, chatId }), await visitor.turn({ messages, chatId })];
+  expect(turns.map(({ frames }) => svedaText(frames))).toEqual(["Two.", "Two."]);
+  expect(sentBody(house.provider, 1).messages.at(-1)).toEqual({ role: "user", content: "Hello?" });
+});
+
 test("R-SVH-21 a stream that is cut anywhere goes on at its run: 20 cuts, the uncut text", async () => {
   const { visitor, chatId } = await titledChat();
   const deltas = Array.from({ length: 80 }, (_, index) => `w${index} é🎉 `);
@@ -499,16 +519,52 @@ test("R-SVH-24 an error after some text is told beside it, one without text is 5
   ]);
 });
 
-test("R-SVH-25 a turn that cannot be started is refused and leaves the chat as it was", async () => {
+test("R-SVH-25 a turn that cannot be started is refused by its field and leaves the chat as it was", async () => {
   const { visitor, chatId } = await titledChat();
-  const before = await visitor.chat(chatId);
-  const tooLarge = await visitor.turn({ prompt: "x".repeat(600_000), chatId });
-  expect([tooLarge.status, JSON.parse(tooLarge.raw)]).toEqual([413, { message: expect.any(String) }]);
-  const empty = await visitor.turn({ chatId: newName() });
-  expect([empty.status, JSON.parse(empty.raw)]).toEqual([422, { message: expect.any(String) }]);
-  expect((await visitor.chat(chatId))?.messages).toEqual(before?.messages);
+  const standing = async () => [await visitor.chat(chatId), await (await visitor.get("/chat-histories")).json()];
+  const before = await standing();
+  const large = "x".repeat(600_000);
+  const user = (content: string) => ({ id: "m-1", role: "user", content });
+  for (const [fields, field] of [
+    [{ prompt: large }, "/prompt"],
+    [{ messages: [user("Hi"), { id: "a", role: "assistant", content: "Ho" }], prompt: large }, "/prompt"],
+    [{ messages: [user(large)] }, "/messages"],
+    [{ prompt: "Hi", clientTools: [{ name: "a", description: large }] }, "/clientTools"],
+    [{ messages: [user("Hi")], clientTools: [{ name: "a", description: large }] }, "/clientTools"],
+  ] as const) {
+    for (const into of [chatId, newName()]) {
+      const { status, raw } = await visitor.turn({ ...fields, chatId: into });
+      expect([status, JSON.parse(raw)]).toEqual([413, { message: expect.stringContaining(field) }]);
+    }
+  }
+  for (const fields of [{}, { prompt: "  " }, { messages: [] }, { chatId: newName(), prompt: "" }]) {
+    const empty = await visitor.turn(fields);
+    expect([empty.status, JSON.parse(empty.raw)]).toEqual([422, { message: expect.any(String) }]);
+  }
+  expect(await standing()).toEqual(before);
   modelSays(house.provider, says("Fine."));
   expect(svedaText((await visitor.turn({ prompt: "Still there?", chatId })).frames)).toBe("Fine.");
+});
+
+test("R-SVH-25 R-SVH-23 what is refused ends no running turn", async () => {
+  const { visitor, chatId } = await titledChat();
+  modelSays(
+    house.provider,
+    streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["a", "b"] }), { gateBefore: { index: 2, name: "on" } }),
+  );
+  const running = visitor.turn({ prompt: "Go on.", chatId });
+  await house.provider.reached("on");
+  for (const [fields, code] of [
+    [{ prompt: "x".repeat(600_000) }, 413],
+    [{ prompt: "Hi", clientTools: [{ name: "a", description: "x".repeat(600_000) }] }, 413],
+    [{ prompt: "Hi", model: "nobody" }, 422],
+  ] as const) {
+    expect((await visitor.turn({ ...fields, chatId })).status).toBe(code);
+  }
+  house.provider.open("on");
+  expect(svedaText((await running).frames)).toBe("ab");
+  const texts = (await visitor.chat(chatId))?.messages.map(({ content }) => content);
+  expect(texts?.slice(2)).toEqual(["Go on.", "ab"]);
 });
 
 test("R-SVH-25 a body whose fields have the wrong type is 422 in plain text, and names the field", async () => {
@@ -518,6 +574,9 @@ test("R-SVH-25 a body whose fields have the wrong type is 422 in plain text, and
     [{ messages: [{ role: "robot" }] }, "/messages/0/role"],
     [{ prompt: "x", context: [] }, "/context"],
     [{ prompt: "x", chatId: "c".repeat(257) }, "/chatId"],
+    [{ prompt: "x", chatId: " . " }, "/chatId"],
+    [{ prompt: "x", chatId: ".." }, "/chatId"],
+    [{ prompt: "x", chatId: "a\ud800" }, "/chatId"],
     [{ prompt: "x", clientTools: [{ name: "a b" }] }, "/clientTools/0/name"],
     [{ prompt: "x", clientTools: [{ name: "a", parameters: { type: "array" } }] }, "/clientTools/0/parameters"],
   ] as const) {
@@ -525,5 +584,6 @@ test("R-SVH-25 a body whose fields have the wrong type is 422 in plain text, and
     expect(status).toBe(422);
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(raw).toContain(field);
+    expect((await visitor.post("/message", body)).status).toBe(422);
   }
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { TurnRequest } from "../../schemas/chat.ts";
 import type { RunStatus } from "../../schemas/run.ts";
-import { nextMove, type Desk, type KnownTurn, type TurnState } from "../../src/chat/turn-rules.ts";
+import { nextMove, type Desk, type KnownTurn, type RunWord, type TurnState } from "../../src/chat/turn-rules.ts";
 import { asking } from "./chats/entries.ts";
 
 const turn = (state: TurnState, fields: Partial<KnownTurn> = {}): KnownTurn => ({
@@ -22,7 +22,7 @@ const known: Desk = {
   admitted: true,
   verified: false,
 };
-const says = (state: TurnState, word: RunStatus | "unknown"): Pick<Desk, "said"> => ({
+const says = (state: TurnState, word: RunWord): Pick<Desk, "said"> => ({
   said: new Map([[`run-${state}`, word]]),
 });
 const move = (desk: Partial<Desk>, request: Partial<TurnRequest> = {}) =>
@@ -33,7 +33,22 @@ const begin = { move: "begin", runId: undefined, retries: undefined, settles: fa
 
 describe("R-SVC-2 a turn that is known", () => {
   test.each<[string, Partial<Desk>, object]>([
-    ["has completed", { same: turn("completed") }, { move: "repeat", runId: "run-completed" }],
+    ["is said to have completed", { same: turn("completed") }, { move: "look", runId: "run-completed" }],
+    [
+      "has completed",
+      { same: turn("completed"), ...says("completed", "completed") },
+      { move: "repeat", runId: "run-completed" },
+    ],
+    [
+      "has completed, and is forgotten",
+      { same: turn("completed"), ...says("completed", "unknown"), admitted: true },
+      { ...begin, retries: "run-completed" },
+    ],
+    [
+      "has completed, and its events are gone",
+      { same: turn("completed"), ...says("completed", "swept"), admitted: true },
+      { ...begin, retries: "run-completed" },
+    ],
     ["is not known to run", { same: turn("begun") }, { move: "look", runId: "run-begun" }],
     ["runs", { same: turn("begun"), ...says("begun", "running") }, { move: "repeat", runId: "run-begun" }],
     ["has just completed", { same: turn("begun"), ...says("begun", "completed") }, { move: "repeat" }],
@@ -41,9 +56,8 @@ describe("R-SVC-2 a turn that is known", () => {
     ["has failed", { same: turn("error") }, { ...begin, retries: "run-error" }],
     ["was cancelled", { same: turn("cancelled") }, { ...begin, retries: "run-cancelled" }],
   ])("and %s", (_name, desk, expected) => {
-    expect(move({ ...desk, admitted: desk.same?.state === "error" || desk.same?.state === "cancelled" })).toMatchObject(
-      expected,
-    );
+    const ended = desk.same?.state === "error" || desk.same?.state === "cancelled";
+    expect(move({ admitted: ended, ...desk })).toMatchObject(expected);
   });
 
   test.each<[TurnState, RunStatus, object]>([
@@ -81,8 +95,17 @@ test("R-SVC-15 R-SVC-5 a new turn passes the throttle, the places, the model and
 
 test("R-SVC-4 a running turn is cancelled before the next begins", () => {
   const active = turn("begun");
-  expect(move({ active })).toEqual({ move: "end", turn: active, how: "cancel" });
+  expect(move({ active })).toEqual({ move: "end", turn: active, how: "cancel", next: begin });
   expect(move({})).toEqual(begin);
+});
+
+test("R-SVC-4 a turn that cannot be run ends no other, and is refused after an unknown model", () => {
+  const active = turn("begun");
+  expect(move({ active }, { unfit: true })).toEqual({ move: "refuse", refused: "unfit" });
+  expect(move({ active }, { unfit: true, unknownModel: true })).toEqual({ move: "refuse", refused: "unknown_model" });
+  expect(move({ active, same: active, ...says("begun", "running") }, { unfit: true })).toMatchObject({
+    move: "repeat",
+  });
 });
 
 describe("decisions", () => {
@@ -120,15 +143,25 @@ describe("decisions", () => {
 
   test("R-SVC-7 that come while a turn runs wait, also for a call that only the running turn knows", () => {
     const active = turn("begun");
-    expect(move({ active }, { decisions: approve("x") })).toEqual({ move: "end", turn: active, how: "wait" });
+    expect(move({ active }, { decisions: approve("x") })).toMatchObject({ move: "end", turn: active, how: "wait" });
     const taken = new Map([["a", turn("error")]]);
     expect(move({ active, taken }, { decisions: approve("a") })).toMatchObject({ move: "end", how: "wait" });
   });
 
   test("R-SVC-7 that come while others are carried out wait; a message without any is refused or supersedes", () => {
     const desk = { open: ["a", "b"], taken: new Map([["a", owner]]), active: owner };
-    expect(move(desk, { decisions: approve("b") })).toEqual({ move: "end", turn: owner, how: "wait" });
+    expect(move(desk, { decisions: approve("b") })).toEqual({
+      move: "end",
+      turn: owner,
+      how: "wait",
+      next: { ...begin, settles: true, fresh: approve("b") },
+    });
     expect(move(desk)).toEqual({ move: "refuse", refused: "confirmation_required" });
-    expect(move({ ...desk, open: ["a"] })).toEqual({ move: "end", turn: owner, how: "cancel" });
+    expect(move({ ...desk, open: ["a"] })).toEqual({
+      move: "end",
+      turn: owner,
+      how: "cancel",
+      next: { ...begin, settles: true },
+    });
   });
 });

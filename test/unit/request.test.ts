@@ -335,6 +335,11 @@ describe("sizes", () => {
     expect(await planBody({ ...base, prompt: "日é" }, config)).toMatchObject({
       problem: { code: "too_large", issues: [{ path: "/prompt" }] },
     });
+    const messages = [{ role: "user", content: "a" }];
+    const tools = [tool({ description: "x".repeat(40) })];
+    expect(await planBody({ ...base, messages, tools }, config)).toMatchObject({
+      problem: { code: "too_large", issues: [{ path: "/tools" }] },
+    });
   });
 
   test("R-START-7 a request above 15,000,000 bytes is too large for its object", async () => {

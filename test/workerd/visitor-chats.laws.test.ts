@@ -71,6 +71,9 @@ function drive(chats: VisitorChats, chatId: string, turns: readonly { ask: Ask; 
   let made = 0;
   const live = new Map<string, CarriedCall[]>();
   const late: string[] = [];
+  const ended = new Map<string, RunStatus>();
+  /** By turn: the chat before it, as long as nothing but the turn has changed it since. */
+  const before = new Map<string, { request: TurnRequest; standing: unknown }>();
   const shownTexts = new Map<string, string>();
   const approvals = new Set<string>();
   const carriedOut = new Map<string, number>();
@@ -91,9 +94,11 @@ function drive(chats: VisitorChats, chatId: string, turns: readonly { ask: Ask; 
     );
     const text = whole.map((each) => each.text).join("");
     const news: TurnEnd = { runId, chatId, at: now, outcome, text, reasoning: "", carried, steps: whole, titles: [] };
-    const before = chats.end(news, now++);
-    expect(chats.end(news, now++)).toEqual(before);
+    const answered = chats.end(news, now++);
+    expect(chats.end(news, now++)).toEqual(answered);
     live.delete(runId);
+    ended.set(runId, outcome);
+    before.clear();
     if (text !== "") shownTexts.set(`msg_${runId}`, text);
     for (const { toolCallId, confirmation, result } of whole.flatMap(({ calls }) => calls)) {
       if (confirmation === "required" && result === undefined) approvals.add(toolCallId);
@@ -106,6 +111,23 @@ function drive(chats: VisitorChats, chatId: string, turns: readonly { ask: Ask; 
   };
   const answer = (record: CallRecord): CallRecord => ({ ...record, result: { output: { ok: true } } });
 
+  /** Of some runs nothing is kept. */
+  const wordOf = (runId: string): RunStatus | "unknown" => {
+    if (live.has(runId)) return "running";
+    return runId.endsWith("0") ? "unknown" : (ended.get(runId) ?? "unknown");
+  };
+  /** All that a page or a next turn can tell. */
+  const standing = (request: TurnRequest): unknown => [stored(), chats.deskOf(request), chats.list()];
+  /** Whoever was told to start this turn could not. */
+  const abandon = (runId: string): void => {
+    while (!chats.refuse(runId)) chats.undo(runId);
+    chats.undo(runId);
+    live.delete(runId);
+    const taken = before.get(runId);
+    if (taken !== undefined) expect(standing(taken.request)).toEqual(taken.standing);
+    before.clear();
+  };
+
   const begin = (request: TurnRequest): TurnAnswer | undefined => {
     const said = new Map<string, RunStatus | "unknown">();
     for (;;) {
@@ -113,7 +135,7 @@ function drive(chats: VisitorChats, chatId: string, turns: readonly { ask: Ask; 
       const move = nextMove(desk, request);
       switch (move.move) {
         case "look":
-          said.set(move.runId, live.has(move.runId) ? "running" : "unknown");
+          said.set(move.runId, wordOf(move.runId));
           break;
         case "end":
           endTurn(move.turn.runId, {
@@ -125,10 +147,16 @@ function drive(chats: VisitorChats, chatId: string, turns: readonly { ask: Ask; 
           break;
         case "begin": {
           const runId = move.runId ?? `${chatId}_run_${now}`;
-          chats.begin(request, move, runId, now++);
-          return chats.answerFor(runId, false);
+          const beforeIt = standing(request);
+          const misfit = chats.misfit(request, move, now);
+          expect(standing(request)).toEqual(beforeIt);
+          const answer = chats.begin(request, move, runId, now++, false);
+          expect(answer.begun ? undefined : answer).toEqual(misfit);
+          if (answer.begun) before.set(runId, { request, standing: beforeIt });
+          return answer;
         }
         case "again":
+          chats.touch(move.runId, now++);
           return chats.answerFor(move.runId, false);
         case "repeat":
         case "refuse":
@@ -146,10 +174,11 @@ function drive(chats: VisitorChats, chatId: string, turns: readonly { ask: Ask; 
       expect(idsOf(answered.messages).filter((id) => !answered.callIds.includes(id))).toEqual([]);
       live.set(answered.runId, answered.carried);
       if (typeof turn.end === "object") endTurn(answered.runId, turn.end);
-      else if (turn.end !== "runs") {
-        chats.lose(answered.runId, turn.end === "abandoned");
-        if (turn.end === "abandoned") live.delete(answered.runId);
-        else late.push(answered.runId);
+      else if (turn.end === "abandoned") abandon(answered.runId);
+      else if (turn.end === "late") {
+        chats.lose(answered.runId);
+        before.clear();
+        late.push(answered.runId);
       }
     }
     const overdue = late.length > 1 ? late.shift() : undefined;

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { takeGate } from "../../durable-objects/gate.ts";
 import type { VisitorObject } from "../../durable-objects/visitor-object.ts";
 import type { ChatDetail, TurnAnswer, TurnEnd, TurnRequest } from "../../schemas/chat.ts";
+import type { RunPlan } from "../../schemas/plan.ts";
 import {
   answeredBy,
   approval,
@@ -17,7 +18,7 @@ import {
   step,
   user,
 } from "../unit/chats/entries.ts";
-import { agentPlan, agentTarget, demoTarget, planOf, toolCallsOf } from "./plan.ts";
+import { agentPlan, agentTarget, demoTarget, limits, planOf, toolCallsOf } from "./plan.ts";
 
 afterEach(() => takeGate(undefined));
 
@@ -54,8 +55,8 @@ const answers = (runId: string, text = "It rains.", fields: Partial<TurnEnd> = {
   ending(runId, [step(text)], fields);
 
 /** A run that says nothing until it is told to end. */
-async function start(runId: string): Promise<void> {
-  const plan = planOf(runId, { chain: [demoTarget("demo-silent")] });
+async function start(runId: string, fields: Partial<RunPlan> = {}): Promise<void> {
+  const plan = planOf(runId, { chain: [demoTarget("demo-silent")], ...fields });
   expect(await env.RUN.getByName(`local/${runId}`).start(plan, 100)).toMatchObject({ started: true });
 }
 async function outcomeOf(runId: string): Promise<unknown> {
@@ -250,6 +251,25 @@ describe("R-SVC-2 one turn", () => {
     expect((await read(visitor())).messages).toHaveLength(6);
   });
 
+  it("is asked anew when nothing of its run is kept, or none of its events", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { identity: "i" });
+    await start(first.runId);
+    await visitor().endTurn(answers(first.runId));
+    expect(await ask(visitor(), { identity: "i" })).toMatchObject({ repeat: true });
+    await env.RUN.getByName(`local/${first.runId}`).forget();
+    const second = await begin(visitor(), { identity: "i" });
+    expect(second.messages).toEqual(first.messages);
+    await start(second.runId, { limits: { ...limits, retentionEventsMs: 1 } });
+    const run = env.RUN.getByName(`local/${second.runId}`);
+    await run.cancel(undefined);
+    await visitor().endTurn(answers(second.runId));
+    await expect.poll(async () => run.word(), { timeout: 10_000 }).toBe("swept");
+    const third = await begin(visitor(), { identity: "i" });
+    expect(third.messages).toEqual(first.messages);
+    expect((await read(visitor())).messages.map(({ role }) => role)).toEqual(["user", "assistant", "assistant"]);
+  });
+
   it("without a name is the same while its run is live, and no longer", async () => {
     const visitor = newVisitor();
     const fields = { identity: "bytes", liveOnly: true };
@@ -342,10 +362,11 @@ describe("R-SVC-3 a turn whose run was never started", () => {
     const visitor = newVisitor();
     const first = await begin(visitor(), { identity: "i" });
     await visitor().abandonTurn(first.runId);
-    expect(await begin(visitor(), { identity: "i" })).toEqual(first);
+    const second = await begin(visitor(), { identity: "i" });
+    expect(second.messages).toEqual(first.messages);
     expect((await read(visitor())).messages).toHaveLength(1);
-    await start(first.runId);
-    await visitor().endTurn(answers(first.runId, "", { outcome: "error" }));
+    await start(second.runId);
+    await visitor().endTurn(answers(second.runId, "", { outcome: "error" }));
     for (let tries = 0; tries < 3; tries++) {
       const again = await begin(visitor(), { identity: "i" });
       await visitor().abandonTurn(again.runId);
@@ -354,7 +375,120 @@ describe("R-SVC-3 a turn whose run was never started", () => {
   });
 });
 
+describe("R-SVC-3 a turn that is refused", () => {
+  /** All that a page or a next turn can tell. */
+  const standing = async (stub: Stub): Promise<unknown> => [await readIf(stub), await stub.list()];
+
+  it("leaves the chat as it was: messages, conversation, title, version and summary, also after a death", async () => {
+    const visitor = newVisitor();
+    const history = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? user : assistant)(`${index}`));
+    const first = await begin(visitor(), { history, prompt: "Go on", display: [shown("m1", "Go on")] });
+    await visitor().endTurn(answers(first.runId));
+    await visitor().summarized({ chatId: "chat", through: 22, summary: "Numbers." });
+    await visitor().rename("chat", "New Chat");
+    const before = await standing(visitor());
+    for (const fields of [
+      { prompt: "Refused" },
+      { history: [user("Other")], prompt: "Refused", display: [shown("n1", "Other"), shown("m1", "Refused")] },
+      { history: [assistant("x".repeat(9_000_000))], prompt: "Refused" },
+    ]) {
+      const refused = await begin(visitor(), fields);
+      await crash(visitor());
+      await visitor().abandonTurn(refused.runId);
+      expect(await standing(visitor())).toEqual(before);
+      expect(await visitor().owns(refused.runId)).toBe(false);
+    }
+    const next = await begin(visitor(), { prompt: "And?" });
+    expect(next.messages[0]).toMatchObject({ role: "system", content: expect.stringContaining("Numbers.") });
+    expect(next.messages.at(-1)).toEqual({ role: "user", content: "And?" });
+  });
+
+  it("keeps what its user has done to the chat since", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { prompt: "One" });
+    await visitor().endTurn(answers(first.runId));
+    const refused = await begin(visitor(), { prompt: "Refused" });
+    await visitor().rename("chat", "Mine");
+    await visitor().abandonTurn(refused.runId);
+    const { title, version, messages } = await read(visitor());
+    expect([title, version, messages.length]).toEqual(["Mine", 2, 2]);
+    const fresh = await begin(visitor(), { chatId: "b", prompt: "Refused" });
+    await visitor().rename("b", "Mine");
+    await visitor().abandonTurn(fresh.runId);
+    expect(await readIf(visitor(), "b")).toBeUndefined();
+  });
+
+  it("gives its decisions back: what is decided next counts", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const before = await standing(visitor());
+    const refused = await begin(visitor(), decide("a"));
+    await visitor().abandonTurn(refused.runId);
+    expect(await standing(visitor())).toEqual(before);
+    expect(await ask(visitor(), { prompt: "Else?" })).toEqual({ begun: false, refused: "confirmation_required" });
+    const denied = await begin(visitor(), { ...decide("a"), decisions: [{ toolCallId: "a", decision: "deny" }] });
+    expect(carriedBy(denied)).toEqual([["a", "deny"]]);
+  });
+
+  it("which tries again what another was to carry out leaves that to the other", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const first = await begin(visitor(), decide("a"));
+    await visitor().endTurn(
+      ending(first.runId, [], { outcome: "error", carried: [answeredBy(approval("a"), "paid")] }),
+    );
+    const refused = await begin(visitor(), decide("a"));
+    await visitor().abandonTurn(refused.runId);
+    const again = await begin(visitor(), decide("a"));
+    expect([again.carried, again.messages.at(-1)]).toEqual([[], { role: "tool", toolCallId: "a", output: "paid" }]);
+  });
+
+  it("is not taken back while somebody else may start it", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a");
+    const first = await begin(visitor(), decide("a"));
+    expect(await begin(visitor(), decide("a"))).toEqual(first);
+    await visitor().abandonTurn(first.runId);
+    await start(first.runId);
+    expect(await ask(visitor(), decide("a"))).toEqual({ begun: true, repeat: true, runId: first.runId });
+    await visitor().endTurn(ending(first.runId, [step("Paid.")], { carried: [answeredBy(approval("a"), "paid")] }));
+    expect((await read(visitor())).messages.at(-1)?.content).toBe("Paid.");
+  });
+
+  it("gives its decisions back also when the chat has gone on meanwhile", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "a", "b");
+    const first = await begin(visitor(), decide("a"));
+    await age(visitor(), 15_000);
+    const second = await begin(visitor(), decide("b"));
+    await visitor().abandonTurn(first.runId);
+    await visitor().endTurn(ending(second.runId, [], { carried: [answeredBy(approval("b"), "paid")] }));
+    const denied = await begin(visitor(), { ...decide("a"), decisions: [{ toolCallId: "a", decision: "deny" }] });
+    expect(carriedBy(denied)).toEqual([["a", "deny"]]);
+  });
+});
+
 describe("R-SVC-4 a running turn", () => {
+  it("goes on when the one that would follow it does not fit or has nothing to say", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { prompt: "One" });
+    await start(first.runId);
+    const before = await read(visitor());
+    const misfits: [Partial<TurnRequest>, string][] = [
+      [{ unfit: true }, "unfit"],
+      [{ unknownModel: true }, "unknown_model"],
+      [{ prompt: "", history: [assistant("")] }, "nothing_to_say"],
+    ];
+    for (const [fields, refused] of misfits) {
+      expect(await ask(visitor(), fields)).toEqual({ begun: false, refused });
+    }
+    expect([await outcomeOf(first.runId), await read(visitor())]).toEqual([undefined, before]);
+    const other = newVisitor();
+    expect(await ask(other(), { prompt: "" })).toEqual({ begun: false, refused: "nothing_to_say" });
+    expect([await other().list(), await tables(other())]).toEqual([[], []]);
+    await begin(other(), { prompt: "Hi" });
+  });
+
   it("is cancelled as superseded, and what it showed is stored before the next begins", async () => {
     const visitor = newVisitor();
     const first = await begin(visitor());
@@ -711,6 +845,8 @@ describe("R-SVC-15 a visitor's turns", () => {
     const other = { entry, chatId: "other" };
     expect(await ask(visitor(), other)).toEqual({ begun: false, refused: "too_many_streams" });
     await visitor().abandonTurn(begunBy(both[0]).runId);
+    expect(await ask(visitor(), other)).toEqual({ begun: false, refused: "too_many_streams" });
+    await visitor().abandonTurn(begunBy(both[1]).runId);
     expect(await ask(visitor(), { ...other, unknownModel: true })).toEqual({ begun: false, refused: "unknown_model" });
     await expect.poll(() => ask(visitor(), other)).toMatchObject({ begun: true });
   });
@@ -773,6 +909,7 @@ describe("R-SVC-18 the object", () => {
     await visitor().endTurn({ ...answers(old.runId), chatId: "a" });
     await waiting(visitor(), "a");
     const decided = await begin(visitor(), decide("a"));
+    await start(decided.runId);
     await visitor().endTurn(answers(decided.runId));
     await age(visitor(), 30 * DAY_MS + 1);
     const recent = await begin(visitor(), { chatId: "b" });

@@ -389,8 +389,11 @@ describe("R-SV-12 a repeat is known", () => {
     expect(identityOf(decisions(["a", "deny"]))).not.toBe(identityOf(decisions(["a", "approve"])));
   });
 
-  test("by the id of its last message", () => {
-    expect(identityOf({ messages: [user("a")] })).toBe(identityOf({ messages: [user("b", "u0"), user("c")] }));
+  test("by the id of its last message and what that says", () => {
+    expect(identityOf({ messages: [user("a")] })).toBe(identityOf({ messages: [user("b", "u0"), user(" a ")] }));
+    expect(identityOf({ messages: [user("a")] })).not.toBe(identityOf({ messages: [user("c")] }));
+    const picture = { ...user("a"), parts: [{ type: "file", url: "https://a.test/x.png", mediaType: "image/png" }] };
+    expect(identityOf({ messages: [user("a")] })).not.toBe(identityOf({ messages: [picture] }));
     expect(identityOf({ messages: [user("a")] })).not.toBe(identityOf({ messages: [user("a", "u2")] }));
     const tool = { id: "u1", role: "tool", parts: [resultPart] };
     expect(identityOf({ messages: [tool], prompt: "tool_results" })).toBe(identityOf({ messages: [tool], prompt: "" }));

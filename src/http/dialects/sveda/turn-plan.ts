@@ -7,21 +7,16 @@ import { callableNow } from "../../../run/call-tools.ts";
 import { planServers, planTools } from "../../../run/plan-tools.ts";
 import { allowsClient, clientRules, toolRules } from "../../../run/tool-access.ts";
 import { sha256Hex } from "../../digest.ts";
+import type { Result } from "../../problem.ts";
 import { planRequest, type Brought } from "../../start-run.ts";
 import type { SvedaContext } from "./context.ts";
-import { fromProblem, svedaRefused, unprocessable, type SvedaResult } from "./problem.ts";
 import type { AskedTurn } from "./asked-turn.ts";
 
-type BegunTurn = Extract<TurnAnswer, { begun: true; repeat: false }>;
+export type BegunTurn = Extract<TurnAnswer, { begun: true; repeat: false }>;
 
-export async function planTurn(
-  asked: AskedTurn,
-  begun: BegunTurn,
-  { config }: SvedaContext,
-): Promise<SvedaResult<RunPlan>> {
+export async function planTurn(asked: AskedTurn, begun: BegunTurn, { config }: SvedaContext): Promise<Result<RunPlan>> {
   const { visitor, policy, turn, chatId, model } = asked;
   const { systemPrompt, onDisconnect } = config.sveda;
-  if (begun.messages.length === 0) return svedaRefused(unprocessable("The turn has no prompt and no messages."));
   const rules = clientRules(policy, visitor.grants);
   const tools = turn.clientTools.filter(({ name }) => allowsClient(rules, name));
   const request: StartRequest = {
@@ -32,7 +27,7 @@ export async function planTurn(
     ...(tools.length > 0 && { tools: tools.map((tool) => ({ ...tool })) }),
     ...(turn.context !== undefined && { context: turn.context }),
   };
-  const plan = planRequest(request, {
+  return planRequest(request, {
     tenant: visitor.tenant,
     config,
     runId: begun.runId,
@@ -44,7 +39,6 @@ export async function planTurn(
     replaces: false,
     onDisconnect,
   });
-  return plan.ok ? plan : svedaRefused(fromProblem(plan.problem));
 }
 
 /** The prompt with its pictures, and the page's tools: the conversation was the server's before, and is bounded by itself. */

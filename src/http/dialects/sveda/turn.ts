@@ -4,9 +4,18 @@ import type { TurnAnswer, TurnRequest } from "../../../../schemas/chat.ts";
 import type { SvedaTurn } from "../../../dialects/sveda-request.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
 import { sha256Hex } from "../../digest.ts";
+import type { Problem } from "../../problem.ts";
 import { askedTurn, type AskedTurn } from "./asked-turn.ts";
 import { runStub, visitorStub, type SvedaContext } from "./context.ts";
-import { svedaFound, svedaRefused, unprocessable, type SvedaProblem, type SvedaResult } from "./problem.ts";
+import {
+  fromProblem,
+  svedaFound,
+  svedaRefused,
+  unprocessable,
+  type SvedaProblem,
+  type SvedaResult,
+} from "./problem.ts";
+import { misfitOf } from "./misfit.ts";
 import { readingOf, svedaQuery } from "./reading.ts";
 import { throttleOf, TOO_MANY_ATTEMPTS } from "./throttle.ts";
 import { planTurn } from "./turn-plan.ts";
@@ -31,14 +40,15 @@ export async function openTurn(
   const asked = read.value;
   const { visitor, turn, chatId } = asked;
   const chats = visitorStub(env, visitor);
-  const answer = await begin(chats, await turnRequest(asked, context));
-  if (!answer.begun) return svedaRefused(refusal(answer, turn));
+  const misfit = await misfitOf(asked, context);
+  const answer = await begin(chats, await turnRequest(asked, misfit, context));
+  if (!answer.begun) return svedaRefused(refusal(answer, turn, misfit));
   const { runId } = answer;
   if (answer.repeat) return attach(context, asked, runId, cursor);
   const plan = await planTurn(asked, answer, context);
   if (!plan.ok) {
     await chats.abandonTurn(runId);
-    return plan;
+    return svedaRefused(fromProblem(plan.problem));
   }
   const started = await runStub(env, visitor.tenant, runId).start(
     plan.value,
@@ -60,13 +70,15 @@ const begin = async (chats: ReturnType<typeof visitorStub>, request: TurnRequest
 
 async function turnRequest(
   { turn, body, chatId, model }: AskedTurn,
+  misfit: Problem | undefined,
   { request, config }: SvedaContext,
 ): Promise<TurnRequest> {
   const { display, history, prompt, images, decisions, identity } = turn;
   const { limits } = config.sveda;
   return {
     chatId,
-    identity: identity ?? `body ${await sha256Hex(canonicalJson(body))}`,
+    // It holds what a message says, of any length.
+    identity: await sha256Hex(identity ?? `body ${canonicalJson(body)}`),
     liveOnly: identity === undefined,
     display,
     history,
@@ -83,6 +95,7 @@ async function turnRequest(
     unknownModel: model === undefined,
     // The other half is for the prompt and the tools.
     maxConversationBytes: Math.floor(config.limits.maxPromptBytes / 2),
+    unfit: misfit !== undefined,
   };
 }
 
@@ -92,7 +105,11 @@ const tooManyStreams: SvedaProblem = {
   retryAfterMs: BUSY_RETRY_MS,
 };
 
-function refusal(answer: Extract<TurnAnswer, { begun: false }>, { model }: SvedaTurn): SvedaProblem {
+function refusal(
+  answer: Extract<TurnAnswer, { begun: false }>,
+  { model }: SvedaTurn,
+  misfit: Problem | undefined,
+): SvedaProblem {
   switch (answer.refused) {
     case "too_many_attempts":
       return { code: "rate_limited", message: TOO_MANY_ATTEMPTS, retryAfterMs: answer.retryAfterMs };
@@ -100,12 +117,18 @@ function refusal(answer: Extract<TurnAnswer, { begun: false }>, { model }: Sveda
       return tooManyStreams;
     case "unknown_model":
       return unprocessable(`Unknown Sveda model [${model ?? ""}].`);
+    case "unfit":
+      return misfit === undefined ? nothingToSay : fromProblem(misfit);
     case "confirmation_required":
       return { code: "conflict", message: "Tool confirmation is required before the conversation can continue." };
     case "history_unavailable":
       return { code: "conflict", message: "Chat history is unavailable." };
+    case "nothing_to_say":
+      return nothingToSay;
   }
 }
+
+const nothingToSay = unprocessable("The turn has no prompt and no messages.");
 
 /** A repeat reads the run that the first one started. */
 async function attach(

@@ -1,0 +1,257 @@
+// How turns begin in the chats of a visitor, and how one that was refused is taken back. Each change is one transaction; nothing here waits.
+import type { HistoryEntry, TurnAnswer, TurnRequest } from "../schemas/chat.ts";
+import { opening } from "../src/chat/conversation.ts";
+import { shownCallIds, withClientParts, withIncoming } from "../src/chat/display.ts";
+import { callsOf, openApprovals, openClientCalls } from "../src/chat/history.ts";
+import { modelMessages, type Summary } from "../src/chat/model-messages.ts";
+import { isPlaceholder, previewOf, provisionalTitle } from "../src/chat/titles.ts";
+import type { Begin } from "../src/chat/turn-rules.ts";
+import { writeEntries, writeMessages } from "./visitor-bounds.ts";
+import type { VisitorItems } from "./visitor-items.ts";
+import type { ChatRow, TurnRow, VisitorStore } from "./visitor-store.ts";
+import { visitorUndo, type Undo } from "./visitor-undo.ts";
+
+export type BegunTurn = Extract<TurnAnswer, { begun: true; repeat: false }>;
+export type Misfit = Extract<TurnAnswer, { begun: false }> & { refused: "nothing_to_say" };
+
+export interface VisitorOpenings {
+  /** Begins a turn under this name: the chat, what came in, the decisions that it takes. One that does not fit changes nothing. */
+  begin(request: TurnRequest, move: Begin, runId: string, at: number, hostTools: boolean): BegunTurn | Misfit;
+  /** Why a turn that would begin now does not fit. Changes nothing. */
+  misfit(request: TurnRequest, move: Begin, at: number): Misfit | undefined;
+  /** The answer for a turn that has begun and not ended. */
+  answerFor(runId: string, hostTools: boolean): BegunTurn;
+  /** The turn is about to be started by somebody else too. */
+  touch(runId: string, at: number): void;
+  /** Whoever was to start this turn could not. True when nobody else may start it any more. */
+  refuse(runId: string): boolean;
+  /** A begun turn whose run was not started stops being the chat's running one. */
+  lose(runId: string): void;
+  /** A begun turn that nobody will start: the chat is as it was before it. */
+  undo(runId: string): void;
+  /** What is written from now on can no longer be told from what the chat's latest turn has changed. */
+  settle(chat: number): void;
+}
+
+export function visitorOpenings(
+  storage: DurableObjectStorage,
+  store: VisitorStore,
+  items: VisitorItems,
+): VisitorOpenings {
+  const undos = visitorUndo(storage);
+
+  /** What `work` changes stays only if `stays` says so of its result. */
+  const tentatively = <T>(work: () => T, stays: (result: T) => boolean): T => {
+    const results: T[] = [];
+    const back = new Error("roll back");
+    try {
+      storage.transactionSync(() => {
+        const result = work();
+        results.push(result);
+        // The only way to roll a transaction back.
+        if (!stays(result)) throw back;
+      });
+    } catch (error) {
+      if (error !== back) throw error;
+      store.reread();
+    }
+    const [result] = results;
+    if (result === undefined) throw new Error("A transaction has ended without a result.");
+    return result;
+  };
+
+  const answerFor = (runId: string, hostTools: boolean): BegunTurn => {
+    const turn = store.turn(runId);
+    const chat = turn === undefined ? undefined : store.chatById(turn.chat);
+    if (chat === undefined) throw new Error("A turn that has begun has no chat.");
+    const entries = items.entries(chat.id);
+    const decisions = store.decisions(chat.id);
+    const carried = openApprovals(entries).map((call) => {
+      const taken = decisions.find(({ toolCallId }) => toolCallId === call.toolCallId);
+      return { ...call, decision: taken?.runId === runId ? taken.decision : ("undecided" as const) };
+    });
+    const callIds = new Set([
+      ...entries.flatMap((entry) => callsOf(entry).map(({ id }) => id)),
+      ...shownCallIds(items.messages(chat.id)),
+      ...decisions.map(({ toolCallId }) => toolCallId),
+    ]);
+    const messages = modelMessages(entries, summaryOf(chat), new Set(carried.map(({ toolCallId }) => toolCallId)));
+    const title = { provisional: chat.title, generate: chat.titleRun === runId && entries.at(-1)?.role === "user" };
+    return { begun: true, repeat: false, runId, messages, carried, callIds: [...callIds], title, hostTools };
+  };
+
+  const write = (request: TurnRequest, move: Begin, runId: string, at: number): void => {
+    const stored = store.chat(request.chatId);
+    const chat = stored === undefined ? store.addChat(request.chatId, at) : { ...stored };
+    const [entriesBefore, messagesBefore] = [items.entries(chat.id), items.messages(chat.id)];
+    const sameName = store.turn(runId);
+    const earlier = move.retries === undefined ? sameName : store.turn(move.retries);
+    const again = earlier !== undefined && earlier.runId === store.lastTurn(chat.id)?.runId ? earlier : undefined;
+    const { entries, promptAt } = opening(request, entriesBefore, { settles: move.settles, from: again?.promptAt });
+    const { gone, from } = writeEntries(items, chat, entries);
+    const messagesFrom = move.settles
+      ? writeResults(items, chat, request, entriesBefore)
+      : writeIncoming(items, chat, request, { runId, again: again !== undefined });
+    if (isPlaceholder(chat.title)) {
+      const title = provisionalTitle(request.prompt === "" ? chat.preview : request.prompt);
+      if (title !== "") Object.assign(chat, { title, titleRun: runId });
+    } else if (chat.titleRun !== undefined && chat.titleRun === move.retries) chat.titleRun = runId;
+    store.saveChat({ ...chat, updatedAt: at, activeRun: runId });
+    undos.keep(chat.id, {
+      runId,
+      chat: stored,
+      turn: sameName,
+      entries: { from, items: entriesBefore.slice(from) },
+      messages: { from: messagesFrom, items: messagesBefore.slice(messagesFrom) },
+      passed: store.decisions(chat.id).filter((taken) => taken.runId === move.retries),
+    });
+    if (move.retries !== undefined) store.passDecisions(move.retries, runId);
+    for (const decision of move.fresh) store.takeDecision(chat.id, { ...decision, runId });
+    const { identity, liveOnly } = request;
+    store.addTurn({
+      runId,
+      chat: chat.id,
+      identity,
+      liveOnly,
+      state: "begun",
+      at,
+      promptAt: promptAt - gone,
+      starters: 1,
+    });
+  };
+
+  const opened = (
+    request: TurnRequest,
+    move: Begin,
+    runId: string,
+    at: number,
+    hostTools: boolean,
+  ): BegunTurn | Misfit => {
+    write(request, move, runId, at);
+    const answer = answerFor(runId, hostTools);
+    return answer.messages.length === 0 ? { begun: false, refused: "nothing_to_say" } : answer;
+  };
+
+  /** The chat as it was, but for what its user has done to it since. */
+  const takeBack = (turn: TurnRow, undo: Undo): void => {
+    const chat = store.chatById(turn.chat);
+    if (chat === undefined) return;
+    if (undo.chat === undefined) return store.removeChat(chat);
+    items.writeEntries(chat.id, [...items.entries(chat.id).slice(0, undo.entries.from), ...undo.entries.items]);
+    items.writeMessages(chat.id, [...items.messages(chat.id).slice(0, undo.messages.from), ...undo.messages.items]);
+    const renamed = chat.version > undo.chat.version;
+    const { title, titleRun, version, updatedAt } = chat;
+    store.saveChat(renamed ? { ...undo.chat, title, titleRun, version, updatedAt } : undo.chat);
+    store.giveBackDecisions(turn.runId);
+    for (const decision of undo.passed) store.takeDecision(chat.id, decision);
+    store.removeTurn(turn.runId);
+    if (undo.turn !== undefined) store.restoreTurn(undo.turn);
+    undos.drop(chat.id);
+  };
+
+  /** The conversation goes on without the turn. */
+  const giveUp = (turn: TurnRow): void => {
+    const chat = store.chatById(turn.chat);
+    if (turn.state !== "begun" || chat === undefined) return;
+    store.saveChat({ ...chat, activeRun: undefined });
+    store.saveTurn({ ...turn, state: "lost" });
+    // Its prompt stays, and how the turn before that ended says nothing of it.
+    items.writeLastTurn(chat.id, undefined);
+    undos.drop(chat.id);
+  };
+
+  return {
+    begin(request, move, runId, at, hostTools) {
+      return tentatively(
+        () => opened(request, move, runId, at, hostTools),
+        ({ begun }) => begun,
+      );
+    },
+
+    misfit(request, move, at) {
+      const answer = tentatively(
+        () => opened(request, move, move.runId ?? "weighed", at, false),
+        () => false,
+      );
+      return answer.begun ? undefined : answer;
+    },
+
+    answerFor,
+
+    touch(runId, at) {
+      const turn = store.turn(runId);
+      if (turn !== undefined) store.saveTurn({ ...turn, at, starters: turn.starters + 1 });
+    },
+
+    refuse(runId) {
+      const turn = store.turn(runId);
+      if (turn === undefined) return false;
+      const starters = Math.max(0, turn.starters - 1);
+      store.saveTurn({ ...turn, starters });
+      return starters === 0;
+    },
+
+    lose(runId) {
+      storage.transactionSync(() => {
+        const turn = store.turn(runId);
+        if (turn !== undefined) giveUp(turn);
+      });
+    },
+
+    undo(runId) {
+      storage.transactionSync(() => {
+        const turn = store.turn(runId);
+        // Somebody may start it yet.
+        if (turn === undefined || turn.starters > 0) return;
+        const undo = turn.state === "begun" ? undos.kept(turn.chat) : undefined;
+        if (undo?.runId === runId) return takeBack(turn, undo);
+        giveUp(turn);
+        if (turn.state === "begun" || turn.state === "lost") store.giveBackDecisions(runId);
+      });
+    },
+
+    settle: undos.drop,
+  };
+}
+
+/** The messages of a turn's request; for a prompt alone, one of our own. A turn that is tried again has left its own there. */
+function writeIncoming(
+  items: VisitorItems,
+  chat: ChatRow,
+  { display, history, prompt }: TurnRequest,
+  { runId, again }: { runId: string; again: boolean },
+): number {
+  const asked = {
+    id: userIdOf(runId),
+    role: "user" as const,
+    content: prompt,
+    parts: [{ type: "text", text: prompt }],
+  };
+  const stored = items.messages(chat.id);
+  // The message of the turn that is tried again, or of the one before that, is there.
+  const last = stored.findLast(({ role }) => role === "user");
+  const kept = again && last?.content === prompt && last.id.startsWith(userIdOf(""));
+  const incoming = display.length > 0 ? display : prompt === "" || kept ? [] : [asked];
+  const same = again || history.length > 0 ? "known" : "last";
+  const messages = withIncoming(stored, incoming, same);
+  if (chat.preview === "") chat.preview = previewOf(messages);
+  return writeMessages(items, chat, messages);
+}
+
+/** Of a request with decisions only the results of the client's own calls are taken. */
+function writeResults(
+  items: VisitorItems,
+  chat: ChatRow,
+  { display }: TurnRequest,
+  before: readonly HistoryEntry[],
+): number {
+  const open = openClientCalls(before).map(({ id }) => id);
+  return writeMessages(items, chat, withClientParts(items.messages(chat.id), display, open));
+}
+
+/** The id of a prompt that came without a message. */
+const userIdOf = (runId: string): string => `user_${runId}`;
+
+export function summaryOf({ summary, summaryThrough }: ChatRow): Summary | undefined {
+  return summary === undefined ? undefined : { text: summary, through: summaryThrough };
+}
