@@ -13,9 +13,10 @@ import type { RunLogStore, RunRow } from "./run-row.ts";
 /** UTF-8 bytes of a conversation that is handed on; what is older is cut. The platform carries 32 MiB, and up to twice the bytes of a text. */
 const MAX_CONVERSATION = 8 * 1024 * 1024;
 
-/** Whether another run may go on from this end. A turn of a chat is continued by its chat. */
-export function waitsForAnswers({ plan }: RunRow, outcome: Outcome): boolean {
-  return plan.chat === undefined && outcome.outcome === "completed" && outcome.stopReason === "tool_calls";
+/** Whether another run may go on from this end: with what its calls wait for, or from its limit of steps. A turn of a chat is continued by its chat. */
+export function isContinuable({ plan }: RunRow, outcome: Outcome): boolean {
+  if (plan.chat !== undefined || outcome.outcome !== "completed") return false;
+  return outcome.stopReason === "tool_calls" || outcome.stopReason === "max_steps";
 }
 
 /** Reads the whole log: a run that has ended holds little of it in memory. */

@@ -9,7 +9,7 @@ import type { Effect } from "../src/run/step.ts";
 import type { Telemetry } from "../src/run/telemetry.ts";
 import { chatDelivery } from "./chat-delivery.ts";
 import { hasTurn } from "./chat-standing.ts";
-import { waitsForAnswers } from "./continuation.ts";
+import { isContinuable } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { runReaders } from "./readers.ts";
 import { runAttempts } from "./run-attempts.ts";
@@ -80,7 +80,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     {
       confirm: () => confirm(ctx, "flush"),
       beforeEnd,
-      keepsRequest: ({ payload }) => waitsForAnswers(row, payload),
+      keepsRequest: ({ payload }) => isContinuable(row, payload),
       onFailure: () => ctx.abort("The log could not be written."),
     },
     marks,

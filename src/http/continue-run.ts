@@ -58,7 +58,7 @@ const at = (message: string, keyword: string): Problem => fieldProblem("/previou
 
 /** The run is not, or no longer, one to go on from. */
 export const notWaiting: Problem = {
-  ...at("names a run that is not waiting, or was continued before", "conflict"),
+  ...at("names a run that no other can go on from, or that one went on from before", "conflict"),
   code: "conflict",
 };
 

@@ -34,7 +34,7 @@ export const openApiPaths = {
     post: {
       operationId: "startRun",
       summary:
-        "Start a run, go on from one that waits for tool results or approvals, or resume the one of the same name",
+        "Start a run, go on from one that waits for tool results or approvals or has reached its limit of steps, or resume the one of the same name",
       parameters: [
         parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run."),
         wait,
@@ -51,7 +51,7 @@ export const openApiPaths = {
         202: json("RunHandle", "Accepted; Location is the run's event stream."),
         404: problem("`previousRunId` names no run."),
         409: problem(
-          "The name is taken by a run with another body or key, or `previousRunId` is not waiting any more.",
+          "The name is taken by a run with another body or key, or no run can go on from `previousRunId` (any more).",
         ),
         410: problem("The events of `previousRunId` are no longer kept."),
         ...bodyFaults,

@@ -13,7 +13,9 @@ type Waiting = Extract<Continuation, { found: true }>;
 /** What `body` makes of the run before it: its own fields stand, all others are the earlier run's. */
 export function continuedRequest(body: StartRequest, { request, turns, open }: Waiting): ContinuedRequest {
   const { previousRunId: _, toolResults = [], toolDecisions = [], ...own } = body;
+  const isAnswered = toolResults.length + toolDecisions.length > 0 || open.length === 0;
   const issues = [
+    ...(isAnswered ? [] : [unanswered]),
     ...answerIssues("/toolResults", toolResults, open, "client"),
     ...answerIssues("/toolDecisions", toolDecisions, open, "server"),
   ];
@@ -79,6 +81,12 @@ function* answerIssues(
     seen.add(toolCallId);
   }
 }
+
+const unanswered: ValidationIssue = {
+  path: "/previousRunId",
+  message: "needs 'toolResults' or 'toolDecisions' for the calls of that run",
+  keyword: "anyOf",
+};
 
 const unfit = {
   client: "names a call that waits for a decision, not for a result",

@@ -84,15 +84,12 @@ function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
   if (choice !== undefined) yield choice;
 }
 
-/** A run that goes on from another has that one's conversation, and brings what its calls waited for. */
+/** A run that goes on from another has that one's conversation. What its calls wait for is not known here. */
 function* continuationIssues(request: StartRequest): Generator<ValidationIssue> {
   for (const field of ["prompt", "messages"] as const) {
     if (request[field] !== undefined) {
       yield issue(`/${field}`, "cannot be given together with 'previousRunId'", "oneOf");
     }
-  }
-  if (request.toolResults === undefined && request.toolDecisions === undefined) {
-    yield issue("/previousRunId", "needs 'toolResults' or 'toolDecisions'", "anyOf");
   }
 }
 

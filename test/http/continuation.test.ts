@@ -227,3 +227,31 @@ test("R-NEXT-2 a run without server tools is gone on from with the client's resu
   const offered: unknown = JSON.parse(provider.calls(MODEL)[1]?.body ?? "");
   expect(offered).toMatchObject({ tools: [{ function: { name: "ask_user" } }] });
 });
+
+test("R-NEXT-1 R-NEXT-7 a run that ended at its limit of steps goes on by its name alone, with the conversation as it stands", async () => {
+  const { provider, runs } = house;
+  const step = (number: number) => says(`Step ${number}. `, [[`k${number}`, "clock"]]);
+  provider.on(MODEL, inOrder(step(1), step(2), step(3), says("All done.")));
+  provider.on(toolPath("clock"), gives("noon"));
+  const { outcome, runId, events } = await play(runs, { prompt: "Go.", maxSteps: 2 });
+  expect(outcome).toMatchObject({ stopReason: "max_steps" });
+  expect(payloads(events, "max_steps")).toEqual([{ maxSteps: 2, canContinue: true }]);
+  for (const [fields, path] of [
+    [{ toolResults: [{ toolCallId: "k2", output: 1 }] }, "/toolResults/0/toolCallId"],
+    [{ toolDecisions: approve("k2") }, "/toolDecisions/0/toolCallId"],
+  ] satisfies [Record<string, unknown>, string][]) {
+    expect(faultyFields(await problemOf(await goOn(runs, runId, fields), 400, "invalid_request"))).toEqual([path]);
+  }
+  // The limit is inherited, and counts anew.
+  const { outcome: last } = await followed(await goOn(runs, runId, {}));
+  expect(last).toMatchObject({ stopReason: "stop", finalText: "Step 3. All done." });
+  const roles = sentMessages(provider, 2).map((message) => [message["role"], message["content"]]);
+  expect(roles).toEqual([
+    ["user", "Go."],
+    ["assistant", "Step 1. "],
+    ["tool", "noon"],
+    ["assistant", "Step 2. "],
+    ["tool", "noon"],
+  ]);
+  await problemOf(await goOn(runs, runId, {}), 409, "conflict");
+});

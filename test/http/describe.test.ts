@@ -192,6 +192,7 @@ test.each([
   { prompt: "Hi", route: "default", targets: ["main"] },
   { prompt: "Hi", toolResults },
   { messages, toolDecisions },
+  { previousRunId: "none" },
   { previousRunId: "none", toolResults },
   { previousRunId: "none", toolDecisions },
   { previousRunId: "none", toolResults, toolDecisions },

@@ -112,6 +112,14 @@ describe("the request of a continuation", () => {
     expect(continuedRequest(body(fields), waiting())).toMatchObject({ ok: false, issues: [{ path, keyword }] });
   });
 
+  test("R-NEXT-5 brings what open calls wait for; where none is open it needs nothing", () => {
+    expect(continuedRequest(body({}), waiting())).toMatchObject({
+      ok: false,
+      issues: [{ path: "/previousRunId", keyword: "anyOf" }],
+    });
+    expect(continued({}, { ...waiting(), open: [] })).toMatchObject({ request: { messages: [{}, {}] }, carried: [] });
+  });
+
   test.each([
     [{ prompt: "And now?", toolResults: [{ toolCallId: "c1", output: 1 }] }, "/prompt", "oneOf"],
     [
@@ -119,7 +127,6 @@ describe("the request of a continuation", () => {
       "/messages",
       "oneOf",
     ],
-    [{}, "/previousRunId", "anyOf"],
     [{ toolResults: [{ toolCallId: "c1" }] }, "/toolResults/0/output", "loose_object"],
     [
       { previousRunId: undefined, prompt: "x", toolResults: [{ toolCallId: "c1", output: 1 }] },
