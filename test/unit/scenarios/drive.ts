@@ -84,7 +84,7 @@ export function agent(names: readonly string[], { carried = [], ...fields }: Par
   return { maxSteps: 5, tools: names.map(tool), carried: calls, callIds: [], ...fields };
 }
 
-export const tool = (name: string): CallableTool => ({
+const tool = (name: string): CallableTool => ({
   name,
   domain: "other",
   mode: "read",
