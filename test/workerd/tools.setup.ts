@@ -246,7 +246,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
   const facts: Record<string, (path: string) => unknown> = {
     "/calls": (path) => provider.calls(path),
-    "/closed": async (path) => (await (await provider.waitForCall(path)).closed).how,
+    // Of an MCP server the connection of the tool's call: the handshake before it may have had another.
+    "/closed": async (path) => {
+      const first = await provider.waitForCall(path);
+      const made = provider.calls(path).find(({ body }) => body.includes('"tools/call"'));
+      return (await (made ?? first).closed).how;
+    },
     "/mcp-calls": (path) => mcpServer.calls(path),
     "/mcp-sessions": (path) => mcpServer.sessions(path),
     "/forget": async (path) => (await mcpServer.forget(path)) ?? true,
