@@ -206,7 +206,7 @@ test("R-SVH-30 histories: newest first, renamed, deleted with the run that is li
   house.provider.on(toolPath("clock"), gives(1));
   const [older, newer] = ["a/b c", "ü"];
   await visitor.turn({ prompt: "First", chatId: older });
-  await visitor.turn({ prompt: "Second", chatId: newer });
+  const { runId } = await visitor.turn({ prompt: "Second", chatId: newer });
   const list = async () => {
     const answer: { histories: Record<string, unknown>[] } = JSON.parse(
       await (await visitor.get("/chat-histories")).text(),
@@ -230,11 +230,14 @@ test("R-SVH-30 histories: newest first, renamed, deleted with the run that is li
   const untitled = await change("PATCH", at(older), { title: "  " });
   expect([untitled.status, await untitled.json()]).toEqual([422, { message: "title is required" }]);
   expect((await change("PATCH", at(older), {})).status).toBe(422);
+  const outcome = async () => (await fetch(`${house.runs}/${runId}/outcome`)).status;
+  expect(await outcome()).toBe(200);
   const live = await visitor.post("/stream", { prompt: "Third", chatId: newer });
   await house.provider.reached("never");
   const deleted = await change("DELETE", at(newer));
   expect([deleted.status, await deleted.json()]).toEqual([200, { success: true }]);
   expect(await live.text()).toContain('"finishReason":"cancelled"');
+  await expect.poll(outcome).toBe(404);
   expect((await list()).map(({ chatId }) => chatId)).toEqual([older]);
   const stranger = await house.visitor();
   for (const response of [
