@@ -3,6 +3,7 @@ import type { Locality } from "./attempt.ts";
 import type { AdapterId, BreakerSettings, HedgeSettings, Limits, Target } from "./config.ts";
 import type { FailureClass } from "./failure.ts";
 import type { StartRequest } from "./run.ts";
+import type { ThreadRef } from "./thread.ts";
 import type { AgentPlan } from "./tool.ts";
 
 /** All clocks in milliseconds. */
@@ -110,6 +111,8 @@ export interface RunPlan {
   /** `undefined`: one step, whose tool calls are all the client's. */
   agent: AgentPlan | undefined;
   chat: ChatRef | undefined;
+  /** A run in a thread has an agent. */
+  thread?: ThreadRef;
   /** The run whose open calls this one settles: its object lets only one run do that. */
   continues: string | undefined;
 }

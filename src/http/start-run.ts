@@ -2,6 +2,7 @@
 import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
 import type { ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
 import type { StartRequest } from "../../schemas/run.ts";
+import type { ThreadRef } from "../../schemas/thread.ts";
 import type { AgentPlan } from "../../schemas/tool.ts";
 import { adapters } from "../providers/index.ts";
 import { asksOf } from "../run/asks.ts";
@@ -83,6 +84,8 @@ export interface Planning {
   idempotencyKey?: string | undefined;
   agent?: AgentPlan | undefined;
   chat?: ChatRef | undefined;
+  /** With an agent. */
+  thread?: ThreadRef | undefined;
   /** What the request itself brings a model to read, where the server adds to it; else all of it. */
   brings?: Brought;
   continues?: string | undefined;
@@ -94,7 +97,7 @@ export interface Planning {
 
 /** The plan of a valid request: its chain, clocks and policies. Errors name fields of the native body. */
 export function planRequest(request: StartRequest, planning: Planning): Result<RunPlan> {
-  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, continues } = planning;
+  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, continues } = planning;
   const { targets, routes, limits, breaker } = config;
   const tooLarge = sizeProblem(request, planning.brings ?? request, limits.maxPromptBytes);
   if (tooLarge !== undefined) return refused(tooLarge);
@@ -140,6 +143,7 @@ export function planRequest(request: StartRequest, planning: Planning): Result<R
     decision: plan.decision,
     agent,
     chat,
+    ...(thread !== undefined && { thread }),
     continues,
     ...(metadata !== undefined && { metadata }),
   });
