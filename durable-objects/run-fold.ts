@@ -1,8 +1,11 @@
 // Rebuilds a run's state from its stored log: what a restarted object does before anything else.
 import * as v from "valibot";
 import { logEventSchema, type LogEntry, type LogEvent } from "../schemas/event.ts";
+import type { StartRequest } from "../schemas/run.ts";
+import { messagesOf } from "../src/providers/conversation.ts";
 import { evolve } from "../src/run/evolve.ts";
 import { initialState, type RunState } from "../src/run/state.ts";
+import { begunIn } from "../src/run/turns.ts";
 import { parseJson } from "../src/wire/json.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 
@@ -22,12 +25,15 @@ export function acceptedRow(plan: RunRow["plan"], startedAt: number): RunRow {
   };
 }
 
-export function acceptedState({ plan, startedAt }: RunRow): RunState {
+/** `request`: that of a run that lives. */
+export function acceptedState({ plan, startedAt }: RunRow, request?: StartRequest): RunState {
   const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs, agent } = plan;
   const { onMidStreamFailure } = policies;
   const { maxOutputBytes, maxRecoveries, retryBudgetMs } = limits;
+  const begun = request === undefined ? "" : begunIn(messagesOf(request));
   return initialState({
     runId,
+    ...(begun !== "" && { begun }),
     startedAt,
     chain,
     onMidStreamFailure,
@@ -51,8 +57,13 @@ export function acceptedState({ plan, startedAt }: RunRow): RunState {
 }
 
 /** All stored entries after `after` applied, segment by segment; up to the first damaged one, if there is any. */
-export function foldLog(row: RunRow, store: RunLogStore, after = -1): { state: RunState; damaged: boolean } {
-  let state: RunState = { ...acceptedState(row), nextSequence: after + 1 };
+export function foldLog(
+  row: RunRow,
+  store: RunLogStore,
+  after = -1,
+  request?: StartRequest,
+): { state: RunState; damaged: boolean } {
+  let state: RunState = { ...acceptedState(row, request), nextSequence: after + 1 };
   for (;;) {
     const page = store.read(state.nextSequence - 1);
     if ("damagedTo" in page) return { state, damaged: true };

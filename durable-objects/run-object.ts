@@ -206,7 +206,7 @@ export class RunObject extends DurableObject<Env> {
       }
       await pass("claimed", ctx);
     }
-    const first = transition(acceptedState(row), { type: "start", at: startedAt, unavailable, unsupported });
+    const first = transition(acceptedState(row, request), { type: "start", at: startedAt, unavailable, unsupported });
     // A run that only carries calls on may be over at once: its end is sealed like any other.
     const opening = first.events.filter(({ type }) => type !== "terminal");
     const durableTo = opening.at(-1)?.sequence ?? -1;
@@ -231,7 +231,8 @@ export class RunObject extends DurableObject<Env> {
     const { ctx, env } = this;
     const store = this.#store;
     const stored = store.marks();
-    const { state, damaged } = foldLog(row, store);
+    const request = store.request();
+    const { state, damaged } = foldLog(row, store, -1, request);
     const at = Date.now();
     const { reservedTo } = stored;
     const known = { ...state, nextSequence: stored.durableTo + 1 };
@@ -246,7 +247,7 @@ export class RunObject extends DurableObject<Env> {
     store.recover(step.events.map(entryOf), marks.reservedTo, row.recoveries);
     await store.setAlarm(liveAlarm(row, at));
     await confirm(ctx, "recover");
-    const run = openRun({ ctx, env, store, row, state: step.state, marks, request: store.request() });
+    const run = openRun({ ctx, env, store, row, state: step.state, marks, request });
     this.#run = run;
     const { recoveries } = row;
     setTimeout(() => run.apply({ type: "resume", at: Date.now(), recoveries }), RESUME_WAIT_MS);

@@ -11,6 +11,7 @@ import { liveAttempt, liveAttempts, type RunState } from "./state.ts";
 import { abort, emit, logTexts, logUsage, remember, telemetry, type Step } from "./step.ts";
 import { endStep } from "./steps.ts";
 import { askForTitle } from "./titles.ts";
+import { begunBefore } from "./turns.ts";
 import { noted } from "./volatile.ts";
 
 /** What an attempt's provider has said, in order. What comes when the attempt is over is dropped. */
@@ -135,9 +136,11 @@ function output(step: Step, attempt: number, event: ProviderOutput, at: number):
 }
 
 /** What the run's text is when this attempt's is `stated`: of an answer in two parts a provider states its own. */
-function wholeText({ stepText, charter, volatile }: RunState, stated: string): string {
+function wholeText(state: RunState, stated: string): string {
+  const { stepText, charter, volatile } = state;
   const { continued } = volatile;
-  return stepText + (continued === undefined ? stated : joinWhole(continued, stated, charter.asks.json));
+  if (continued === undefined) return stepText + stated;
+  return stepText + joinWhole(continued, stated, charter.asks.json, begunBefore(state));
 }
 
 /** The first output of an attempt: from here on a change of target can no longer go unseen. */

@@ -8,6 +8,7 @@ import { exhaustedOutcome, failedOutcome } from "./outcome.ts";
 import { attachable, openSeam } from "./seam.ts";
 import { liveAttempt, liveAttempts, onMidStreamFailure, stepAttempts, stepChain, type RunState } from "./state.ts";
 import { emit, remember, retract, telemetry, type Step } from "./step.ts";
+import { begunBefore } from "./turns.ts";
 import type { Opening } from "./volatile.ts";
 
 /** Milliseconds before a target is tried again, without a word of its own; doubled each time, and half of it is chance. */
@@ -29,7 +30,8 @@ export function open(step: Step, at: number, opening: Opening): void {
       ...(continued !== undefined && { continues: true }),
     },
   });
-  const seam = continued === undefined ? undefined : openSeam(continued, step.state.charter.asks.json);
+  const seam =
+    continued === undefined ? undefined : openSeam(continued, step.state.charter.asks.json, begunBefore(step.state));
   remember(step, { waiting: undefined, seam, continued, renamed: [] });
   step.effects.push({ type: "open", attempt, ...opening });
   telemetry(step, {
@@ -171,7 +173,8 @@ export function continuation(step: Step, at: number, target: PlannedTarget): Ope
   const offersTools = charter.asks.tools || (charter.agent?.tools ?? []).length > 0;
   if (!target.continues || offersTools || openInputs.length > 0) return { target };
   const shown = shownOf(step.state);
-  const base = attachable(shown, charter.asks.json);
+  const begun = begunBefore(step.state);
+  const base = attachable(begun + shown, charter.asks.json).slice(begun.length);
   const prefill = base.trimEnd();
   if (prefill === "") return { target };
   if (base !== shown) {

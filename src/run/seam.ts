@@ -4,8 +4,10 @@ import { fenceMarks, graphemes, isGraphemeEnd } from "./text-shape.ts";
 
 /** A continuation whose beginning may still turn out to be a repetition. */
 export interface Seam {
-  /** What is shown, but for the white space at its end: a model goes on from the text before it. */
+  /** All that a model goes on from: what stood before and what is shown, but for the white space at its end. */
   readonly core: string;
+  /** UTF-16 units of `core` that stood before: they are no part of what is shown. */
+  readonly begun: number;
   /** The white space at the end of what is shown. */
   readonly blank: string;
   readonly json: boolean;
@@ -54,10 +56,21 @@ export function attachable(text: string, json: boolean): string {
   return json ? withoutOpenEscape(whole) : withoutOpenFenceLine(whole);
 }
 
-export function openSeam(base: string, json: boolean): Seam {
-  const core = base.trimEnd();
-  const blank = base.slice(core.length);
-  return { core, blank, json, held: "", starts: undefined, repeated: [], isBlank: true, anew: 0 };
+/** `begun`: the text that stood before what is shown, which a model goes on from as well. */
+export function openSeam(base: string, json: boolean, begun = ""): Seam {
+  const core = (begun + base).trimEnd();
+  const blank = (begun + base).slice(core.length);
+  return {
+    core,
+    begun: Math.min(begun.length, core.length),
+    blank,
+    json,
+    held: "",
+    starts: undefined,
+    repeated: [],
+    isBlank: true,
+    anew: 0,
+  };
 }
 
 /** The continuation goes on with `text`. */
@@ -66,7 +79,7 @@ export function join(seam: Seam, text: string): Joined {
   const { core } = seam;
   const held = seam.held + text;
   const first = Math.max(0, core.length - TAIL);
-  const begun = seam.starts ?? Array.from({ length: core.length - first }, (_, index) => first + index);
+  const begun = seam.starts ?? startsOf(first, seam);
   const starts: number[] = [];
   const repeated = [...seam.repeated];
   const from = seam.held.length;
@@ -91,10 +104,16 @@ export function join(seam: Seam, text: string): Joined {
 export const closeSeam = (seam: Seam): Joined => settle(seam);
 
 /** The text of the step when all of a continuation is known. */
-export function joinWhole(base: string, continuation: string, json: boolean): string {
-  const first = join(openSeam(base, json), continuation);
+export function joinWhole(base: string, continuation: string, json: boolean, begun = ""): string {
+  const first = join(openSeam(base, json, begun), continuation);
   const { text, replaces } = first.seam === undefined ? first : closeSeam(first.seam);
   return replaces ? text : base + text;
+}
+
+/** A repetition may begin near the end, or where what is shown does. */
+function startsOf(first: number, { core, begun }: Seam): number[] {
+  const near = Array.from({ length: core.length - first }, (_, index) => first + index);
+  return begun > 0 && begun < first ? [begun, ...near] : near;
 }
 
 /** Compares only what is new: an answer that repeats all of a long text costs its own length. */
@@ -106,26 +125,39 @@ function goesAnew({ core, isBlank, anew }: Seam, text: string): number {
   return goes ? anew + piece.length : -1;
 }
 
-function settle({ core, blank, json, held, repeated }: Seam): Joined {
+function settle(seam: Seam): Joined {
+  const { core, begun, json, held, repeated } = seam;
   const kind = json ? "json" : openFence(core) === undefined ? "prose" : "code";
   const overlap = Math.max(0, ...repeated.filter((length) => isRepetition(core, held, length, kind)));
-  if (overlap > 0) return shown(core, blank, held.slice(overlap));
+  if (overlap > 0) return shown(seam, held.slice(overlap));
   const anew = held.trimStart();
-  if (core !== "" && anew.startsWith(core)) return shown(core, blank, anew.slice(core.length));
-  const begun = RESTART[kind];
-  if (core.length >= begun && anew.startsWith(core.slice(0, begun))) {
+  if (core !== "" && anew.startsWith(core)) return shown(seam, anew.slice(core.length));
+  if (isBegunAnew(anew, core, RESTART[kind])) {
+    // What stood before cannot be replaced: what differs from it, and all after that, is new.
+    return { seam: undefined, text: anew.slice(sameBeginning(anew, core.slice(0, begun))), replaces: true };
+  }
+  if (begun > 0 && isBegunAnew(anew, core.slice(begun), RESTART.prose)) {
     return { seam: undefined, text: anew, replaces: true };
   }
-  return shown(core, blank, withoutRepeatedFence(core, held));
+  return shown(seam, withoutRepeatedFence(core, held));
+}
+
+const isBegunAnew = (anew: string, core: string, length: number): boolean =>
+  core.length >= length && anew.startsWith(core.slice(0, length));
+
+function sameBeginning(one: string, other: string): number {
+  let same = 0;
+  while (same < other.length && one[same] === other[same]) same++;
+  return same;
 }
 
 /** A model goes on from the text without the white space at its end, and brings its own. */
-function shown(core: string, blank: string, text: string): Joined {
+function shown({ core, begun: before, blank }: Seam, text: string): Joined {
   const begun = text.slice(0, text.length - text.trimStart().length);
   if (begun.startsWith(blank)) return { seam: undefined, text: text.slice(blank.length), replaces: false };
   if (blank.includes("\n") && !begun.includes("\n")) return { seam: undefined, text, replaces: false };
   if (blank.startsWith(begun)) return { seam: undefined, text: text.slice(begun.length), replaces: false };
-  return { seam: undefined, text: core + text, replaces: true };
+  return { seam: undefined, text: core.slice(before) + text, replaces: true };
 }
 
 /** Whether the first `length` UTF-16 units of the continuation, which the shown text ends with, are the same once more. */

@@ -11,6 +11,29 @@ export function turns(state: RunState): Message[] {
   return [...state.carried.flatMap(resultMessage), ...steps.flatMap(stepMessages)];
 }
 
+/** The text that messages end in, when they end in the assistant's: a model that is sent them goes on from it. */
+export function begunIn(messages: readonly Message[]): string {
+  let text = "";
+  for (const message of messages.toReversed()) {
+    if (message.role !== "assistant" || message.toolCalls !== undefined) break;
+    text = textOf(message.content) + text;
+  }
+  return text;
+}
+
+const textOf = (content: Extract<Message, { role: "assistant" }>["content"] = ""): string =>
+  typeof content === "string" ? content : content.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+/** The text before that of the present step which its model is to go on from. */
+export function begunBefore({ charter, finished }: RunState): string {
+  let text = "";
+  for (const step of finished.toReversed()) {
+    if (step.calls.length > 0) return text;
+    if (step.text.trim() !== "") text = step.text + text;
+  }
+  return (charter.begun ?? "") + text;
+}
+
 /** The results that stand together behind an answer in the order of its calls, as some providers want them. */
 export function inCallOrder(messages: readonly Message[]): Message[] {
   const ordered: Message[] = [];

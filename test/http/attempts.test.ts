@@ -172,6 +172,21 @@ describe("continuation", () => {
     expect(prefillOf(call?.body ?? "")).toMatchObject({ role: "assistant", content: "Once upon a time" });
   });
 
+  test("R-CONT-1 R-CONT-2 an answer that the conversation has begun is gone on from as one text, and only what is new is shown", async () => {
+    const { a, b, pathA, pathB } = nextPair();
+    provider.on(pathA, part(["wor"]));
+    provider.on(pathB, whole("Hello, big ", "world, all new"));
+    const messages = [
+      { role: "user", content: "Say it." },
+      { role: "assistant", content: "Hello, big " },
+    ];
+    const { outcome, text } = await run({ targets: [a, b], onMidStreamFailure: "continue", messages });
+    expect(text).toBe("world, all new");
+    expect(outcome).toMatchObject({ outcome: "completed", finalText: text });
+    const [call] = provider.calls(pathB);
+    expect(prefillOf(call?.body ?? "")).toMatchObject({ role: "assistant", content: "Hello, big wor" });
+  });
+
   test("R-CONT-4 R-CONT-5 a refused continuation is a retraction, and hides nothing of the first cause", async () => {
     const { a, b, pathA, pathB } = nextPair();
     provider.on(pathA, part(["Once"]));

@@ -202,6 +202,41 @@ describe("continuation", () => {
     expect(restart.outcome).toMatchObject({ outcome: "completed", finalText: "The first half and the second." });
   });
 
+  test.each<[string, string, string, string]>([
+    ["all of it", "Hello, big ", "Hello, big world, all new", "world, all new"],
+    ["its end", "Hello, big ", "big world, all new", "world, all new"],
+    ["nothing", "Hello, big ", "ld, all new", "world, all new"],
+  ])(
+    "R-CONT-1 R-CONT-2 of text that the conversation ends in, a continuation that repeats %s shows what is new",
+    (_what, begun, said, whole) => {
+      const run = drive(going({ begun }), [
+        begin,
+        says("a", text("wor"), fails("reset")),
+        says("b", text(said), stopped("stop")),
+      ]);
+      expect(opened(run)[1]).toEqual({ id: "b", prefill: "wor" });
+      expect(run.outcome).toMatchObject({ finalText: whole });
+      const done: ProviderEvent = { type: "verdict", verdict: "complete", stopReason: "stop", finalText: said };
+      const stated = drive(going({ begun }), [
+        begin,
+        says("a", text("wor"), fails("reset")),
+        says("b", text(said), done),
+      ]);
+      expect(stated.outcome).toMatchObject({ finalText: whole });
+      expect(stated.events.filter(({ type }) => type === "content_snapshot")).toEqual([]);
+    },
+  );
+
+  test("R-CONT-2 an answer begun anew in other words replaces what this run has shown, and does not repeat what stood before", () => {
+    const begun = "The lighthouse keeper wrote everything down, because ";
+    const run = drive(going({ begun }), [
+      begin,
+      says("a", text("the sea"), fails("reset")),
+      says("b", text(`${begun}nobody believed him.`), stopped("stop")),
+    ]);
+    expect(run.outcome).toMatchObject({ finalText: "nobody believed him." });
+  });
+
   test("R-CONT-2 reasoning before the continuation settles nothing about its text", () => {
     const thinks: ProviderEvent = { type: "reasoning", text: "hm" };
     const run = drive(going(), [

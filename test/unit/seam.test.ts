@@ -97,6 +97,11 @@ describe("R-CONT-2 what repeats", () => {
         const whole = joined(base, [continuation]);
         expect(joined(base, pieces)).toBe(whole);
         expect(joinWhole(base, continuation, false)).toBe(joined(base, [continuation], false));
+        // With a part of it before what is shown, the whole is the same as long as nothing is replaced.
+        const at = Math.floor(base.trimEnd().length / 2);
+        const parted = joinWhole(base.slice(at), continuation, false, base.slice(0, at));
+        const plain = joinWhole(base, continuation, false);
+        if (plain.startsWith(base.trimEnd())) expect(base.slice(0, at) + parted).toBe(plain);
         // What is left of the continuation is its end.
         const core = base.trimEnd();
         if (whole.startsWith(core)) expect(continuation.endsWith(whole.slice(core.length).trimStart())).toBe(true);

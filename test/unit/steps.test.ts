@@ -731,6 +731,22 @@ describe("ends from outside", () => {
   });
 });
 
+test("R-CONT-2 R-STEP-10 in a step after a paused one a continuation repeats nothing of either", () => {
+  const run = drive(
+    of(
+      { tools: [] },
+      { onMidStreamFailure: "continue", begun: "Well: ", asks: { promptBytes: 4, tools: false, json: false } },
+    ),
+    [
+      begin,
+      says("a", text("Once upon "), goesOn),
+      says("a", text("a ti"), fails("reset")),
+      says("b", text("Well: Once upon a time there was a king."), stopped("stop")),
+    ],
+  );
+  expect(run.outcome).toMatchObject({ finalText: "Once upon a time there was a king." });
+});
+
 describe("carried calls", () => {
   const carried = (toolCallId: string, decision: CarriedCall["decision"], toolName = "ask_first"): CarriedCall => ({
     toolCallId,
