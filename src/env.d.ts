@@ -4,6 +4,8 @@ declare namespace Cloudflare {
     RUN: DurableObjectNamespace<import("../durable-objects/run-object.ts").RunObject>;
     TENANT: DurableObjectNamespace<import("../durable-objects/tenant-object.ts").TenantObject>;
     VISITOR: DurableObjectNamespace<import("../durable-objects/visitor-object.ts").VisitorObject>;
+    THREAD: DurableObjectNamespace<import("../durable-objects/thread-object.ts").ThreadObject>;
+    THREAD_INDEX: DurableObjectNamespace<import("../durable-objects/thread-index-object.ts").ThreadIndexObject>;
     ASSETS?: Fetcher;
     /** Replaces holdfast.config.json whole: an object, or its JSON text. */
     CONFIG?: unknown;

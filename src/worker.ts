@@ -3,6 +3,8 @@ import { handle } from "./http/router.ts";
 
 export { RunObject } from "../durable-objects/run-object.ts";
 export { TenantObject } from "../durable-objects/tenant-object.ts";
+export { ThreadIndexObject } from "../durable-objects/thread-index-object.ts";
+export { ThreadObject } from "../durable-objects/thread-object.ts";
 export { VisitorObject } from "../durable-objects/visitor-object.ts";
 
 export default {
