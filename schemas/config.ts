@@ -87,6 +87,8 @@ export const limitsSchema = objectOnly(
     maxSteps: v.optional(wholeNumber(1, 1000), 30),
     /** UTF-8 bytes of one tool's output; what is longer is cut, with a mark. */
     maxToolOutputBytes: v.optional(wholeNumber(64, 4 * 1024 * 1024), 65_536),
+    /** Bytes of storage of one thread: its records, its state, its runs. */
+    maxThreadBytes: v.optional(wholeNumber(1024 * 1024, 8 * 1024 * 1024 * 1024), 1_073_741_824),
   }),
 );
 export type Limits = v.InferOutput<typeof limitsSchema>;

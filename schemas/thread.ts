@@ -102,6 +102,8 @@ export interface ThreadRunRequest {
   kwargs: JsonRecord;
   /** UTF-8 bytes of the conversation that a model is to read; of a longer one the newest. */
   maxConversationBytes: number;
+  /** Bytes of storage that the thread may use: one that would use more takes nothing in. */
+  maxThreadBytes: number;
 }
 
 export type ThreadRunAnswer =
@@ -154,3 +156,31 @@ export interface ThreadState {
   messages: { message: LangMessage; runId: string | null }[];
   interrupts: Interrupt[];
 }
+
+export type ThreadStateAnswer =
+  /** `state` is left out before anything was said in the thread. */
+  { found: true; state?: ThreadState } | { found: false; refused: "unknown_thread" | "unknown_checkpoint" };
+
+/** A change of a thread's state that no run makes. */
+export interface ThreadUpdate {
+  /** As those of a start. */
+  input: LangMessage[];
+  values: JsonRecord;
+  checkpointId?: string;
+  asNode?: string;
+  maxThreadBytes: number;
+}
+
+export type ThreadUpdateAnswer =
+  | { updated: true; state: ThreadState }
+  | { updated: false; refused: "unknown_thread" | "unknown_checkpoint" | "active_run" | "full" }
+  | { updated: false; refused: "invalid_message"; index: number; message: string };
+
+/** How a run was told to end. `ended`: it has. */
+export type ThreadCancelAnswer =
+  | { cancelled: true; ended: boolean }
+  | { cancelled: false; refused: "unknown_run" }
+  | { cancelled: false; refused: "not_cancellable"; status: ThreadRunStatus };
+
+/** The reason with which a run is cancelled that is to leave no trace in its thread's state, and the error that it then ends with. */
+export const ROLLBACK = { reason: "rollback", error: "Rolled back by user" } as const;

@@ -118,6 +118,7 @@ describe("what is wrong", () => {
     ["/limits/maxActiveRuns", withLimits({ maxActiveRuns: 1.5 })],
     ["/limits/maxSteps", withLimits({ maxSteps: 0 })],
     ["/limits/maxToolOutputBytes", withLimits({ maxToolOutputBytes: 63 })],
+    ["/limits/maxThreadBytes", withLimits({ maxThreadBytes: 1_048_575 })],
     ["/tools", { ...valid, tools: {} }],
     [
       "/tools",
