@@ -1,12 +1,11 @@
 // Rebuilds a run's state from its stored log: what a restarted object does before anything else.
-import * as v from "valibot";
-import { logEventSchema, type LogEntry, type LogEvent } from "../schemas/event.ts";
+import type { LogEntry } from "../schemas/event.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import { messagesOf } from "../src/providers/conversation.ts";
 import { evolve } from "../src/run/evolve.ts";
 import { initialState, type RunState } from "../src/run/state.ts";
 import { begunIn } from "../src/run/turns.ts";
-import { parseJson } from "../src/wire/json.ts";
+import { eventOf } from "../src/wire/log-entry.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 
 /** The row of a run that is accepted now. */
@@ -74,12 +73,6 @@ export function foldLog(
 
 /** An entry of a type that this version does not know only moves the number. */
 function applyEntry(state: RunState, entry: LogEntry): RunState {
-  const event = parseEntry(entry);
+  const event = eventOf(entry);
   return event === undefined ? { ...state, nextSequence: entry.sequence + 1 } : evolve(state, event);
-}
-
-/** The event itself goes on, not valibot's copy: the copy lacks a tool's keys named `constructor` and `prototype`. */
-function parseEntry({ sequence, at, type, payload }: LogEntry): LogEvent | undefined {
-  const event: unknown = { sequence, at, type, payload: parseJson(payload)?.value };
-  return v.is(logEventSchema, event) ? event : undefined;
 }

@@ -3,7 +3,8 @@ import * as v from "valibot";
 import type { SvedaEvent } from "../../schemas/dialects/sveda.ts";
 import { payloadSchemas, type LogEntry, type Payload } from "../../schemas/event.ts";
 import { outcomeSchema } from "../../schemas/outcome.ts";
-import { asRecord, parseJson, type JsonRecord } from "../wire/json.ts";
+import { parseJson } from "../wire/json.ts";
+import { inputOf, outputOf, renderDataOf } from "../wire/log-entry.ts";
 import { SSE_HEARTBEAT, sseData, sseFrame, ssePreamble } from "../wire/sse-writer.ts";
 import type { Dialect, DialectRun } from "./dialect.ts";
 import { errorEvent, finishOf } from "./sveda-end.ts";
@@ -101,7 +102,7 @@ function toolCall(call: Payload<"tool_call">, names: Names): SvedaEvent {
     toolCallId,
     toolName,
     target: execution === "server" ? "backend" : "frontend",
-    input: call.input ?? recordIn(call.inputJson) ?? {},
+    input: inputOf(call),
     ...(confirmation !== undefined && { confirmation }),
     ...names,
   };
@@ -109,21 +110,17 @@ function toolCall(call: Payload<"tool_call">, names: Names): SvedaEvent {
 
 /** The result of a decision, and its progress too, belongs to a message of an earlier turn, and comes before this turn's. */
 function toolResult(result: Payload<"tool_result">, at: number, names: Names): SvedaEvent {
-  const { toolCallId, toolName, outputJson, renderHint } = result;
-  const renderData = result.renderData ?? recordIn(result.renderDataJson);
+  const { toolCallId, toolName, renderHint } = result;
+  const renderData = renderDataOf(result);
   return {
     type: "tool.result",
     toolCallId,
     toolName,
-    output: (outputJson === undefined ? result.output : parseJson(outputJson)?.value) ?? null,
+    output: outputOf(result),
     ...(renderHint !== undefined && { renderHint }),
     ...(renderData !== undefined && { renderData }),
     ...(result.decision === undefined ? names : { timestamp: rfc3339(at) }),
   };
-}
-
-function recordIn(json: string | undefined): JsonRecord | undefined {
-  return json === undefined ? undefined : asRecord(parseJson(json)?.value);
 }
 
 /** All that a turn ends with, in one piece: a client that stops reading at the error has the rest already. */

@@ -16,7 +16,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/chat/", may: [...adapters, "src/chat/"] },
   { folder: "src/thread/", may: [...adapters, "src/thread/"] },
   { folder: "src/providers/", may: [...adapters, "src/providers/", "aws4fetch"] },
-  { folder: "src/dialects/", may: [...adapters, "src/dialects/"] },
+  { folder: "src/dialects/", may: [...adapters, "src/thread/", "src/dialects/"] },
   {
     folder: "src/http/",
     may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "htmlparser2", "holdfast.config.json"],

@@ -1,0 +1,28 @@
+// Log entries read back: an entry as the event it was, and the values that travel as JSON text because of a secret-looking key. Never changes one.
+import * as v from "valibot";
+import { logEventSchema, type LogEntry, type LogEvent, type Payload } from "../../schemas/event.ts";
+import { asRecord, parseJson, type JsonRecord } from "./json.ts";
+
+/**
+ * `undefined` for an entry of a type that this version does not know. The event itself goes on, not valibot's copy: the copy
+ * lacks a tool's keys named `constructor` and `prototype`.
+ */
+export function eventOf({ sequence, at, type, payload, text }: LogEntry): LogEvent | undefined {
+  if (text !== undefined && (type === "content_delta" || type === "reasoning_delta")) {
+    return { sequence, at, type, payload: { text } };
+  }
+  const event: unknown = { sequence, at, type, payload: parseJson(payload)?.value };
+  return v.is(logEventSchema, event) ? event : undefined;
+}
+
+export const inputOf = ({ input, inputJson }: Payload<"tool_call">): JsonRecord => input ?? recordIn(inputJson) ?? {};
+
+export const outputOf = ({ output, outputJson }: Payload<"tool_result">): unknown =>
+  (outputJson === undefined ? output : parseJson(outputJson)?.value) ?? null;
+
+export const renderDataOf = ({ renderData, renderDataJson }: Payload<"tool_result">): JsonRecord | undefined =>
+  renderData ?? recordIn(renderDataJson);
+
+function recordIn(json: string | undefined): JsonRecord | undefined {
+  return json === undefined ? undefined : asRecord(parseJson(json)?.value);
+}
