@@ -1,6 +1,6 @@
 // The text of HTML pages: what is shown of them, and that no page takes longer than its length asks for.
 import { expect, test } from "vitest";
-import { htmlText } from "../../src/http/dialects/sveda/html-text.ts";
+import { htmlText } from "../../src/text/html-text.ts";
 
 test.each([
   ["", ""],

@@ -6,7 +6,16 @@ import { expect, test } from "vitest";
 
 const shapes = ["schemas/", "valibot"];
 const adapters = [...shapes, "src/wire/"];
-const shell = [...adapters, "src/run/", "src/chat/", "src/thread/", "src/providers/", "src/dialects/"];
+const shell = [
+  ...adapters,
+  "src/run/",
+  "src/chat/",
+  "src/thread/",
+  "src/text/",
+  "src/kebab/",
+  "src/providers/",
+  "src/dialects/",
+];
 
 /** A file belongs to the row its path starts with. `may` and `mayType` (type-only imports) are prefixes of paths and packages. */
 const layers: readonly { folder: string; may: readonly string[]; mayType?: readonly string[] }[] = [
@@ -15,11 +24,13 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/wire/", may: [...shapes, "src/wire/"] },
   { folder: "src/chat/", may: [...adapters, "src/chat/"] },
   { folder: "src/thread/", may: [...adapters, "src/thread/"] },
+  { folder: "src/text/", may: [...adapters, "src/text/", "htmlparser2"] },
+  { folder: "src/kebab/", may: [...adapters, "src/text/", "src/kebab/"] },
   { folder: "src/providers/", may: [...adapters, "src/providers/", "aws4fetch"] },
   { folder: "src/dialects/", may: [...adapters, "src/thread/", "src/dialects/"] },
   {
     folder: "src/http/",
-    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "htmlparser2", "holdfast.config.json"],
+    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "holdfast.config.json"],
   },
   {
     folder: "durable-objects/tools/",
@@ -39,14 +50,14 @@ const bans = [
     what: "a clock, randomness, a timer or fetch",
     pattern:
       /\b(Date|crypto|performance|scheduler|setTimeout|setInterval)\b|\bfetch\(|Math\.random|AbortSignal\.timeout/,
-    within: /^src\/(run|wire|chat|thread)\//,
+    within: /^src\/(run|wire|chat|thread|text|kebab)\//,
     home: undefined,
   },
   {
     what: "SQL",
     pattern: /\bsql\.exec\b|\.exec(<[^(]*>)?\(\s*["'`]/,
     within: /^/,
-    home: /^durable-objects\/(run-log[\w-]*|tenant-object|throttle-store|report-store|forgotten-runs|visitor-(store|items|undo)|thread-(store|state|texts|entries|records|tallies|feedback|producers)|migrations([/-].*)?)\.ts$/,
+    home: /^durable-objects\/(run-log[\w-]*|tenant-object|throttle-store|report-store|forgotten-runs|visitor-(store|items|undo)|thread-(store|state|texts|entries|records|tallies|feedback|producers)|collection-(store|terms)|migrations([/-].*)?)\.ts$/,
   },
   {
     what: "a status code other than 200, 201, 202 and 204",

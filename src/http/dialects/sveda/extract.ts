@@ -1,10 +1,10 @@
 // `POST /sveda/documents/extract`: the text of documents that a visitor hands over. Reads the form as it comes and keeps only text.
 import type { ExtractedDocument } from "../../../../schemas/dialects/sveda-answers.ts";
+import { documentReader, isHtml, type DocumentReader } from "../../../text/document-reader.ts";
 import { characterCount } from "../../../wire/characters.ts";
 import { formBoundary, multipartReader, type FormItem } from "../../../wire/multipart.ts";
 import { drain } from "../../body.ts";
 import { json, visitorStub, type SvedaContext } from "./context.ts";
-import { documentReader, isHtml, type DocumentReader } from "./document-text.ts";
 import { svedaFound, svedaProblemResponse, svedaRefused, unprocessable, type SvedaResult } from "./problem.ts";
 import { throttleOf, TOO_MANY_ATTEMPTS } from "./throttle.ts";
 import { visitorOf, type Visitor } from "./visitor.ts";
@@ -12,7 +12,8 @@ import { visitorOf, type Visitor } from "./visitor.ts";
 const MAX_FILES = 5;
 /** Documents of which it is said that there are too many; more of them make no form. */
 const MAX_ITEMS = 100;
-/** Five documents of 10 MiB, and what a form puts around them. */
+const MAX_DOCUMENT_BYTES = 10 * 1024 * 1024;
+/** Five documents of that size, and what a form puts around them. */
 const MAX_FORM_BYTES = 51 * 1024 * 1024;
 /** Bytes of a refused form that are read all the same, so that its client sees why. */
 const MAX_DRAIN_BYTES = 64 * 1024 * 1024;
@@ -76,8 +77,10 @@ function documentItems() {
   let left = MAX_CHARACTERS;
   let open: { filename: string; reader: DocumentReader } | undefined;
   const begin = (filename: string, mediaType: string | undefined): boolean => {
-    if (items.length < MAX_FILES) open = { filename, reader: documentReader(isHtml(filename, mediaType), left) };
-    else items.push({ filename, ok: false, error: "too many files" });
+    if (items.length < MAX_FILES) {
+      const html = isHtml(filename, mediaType);
+      open = { filename, reader: documentReader({ html, limit: left, maxBytes: MAX_DOCUMENT_BYTES }) };
+    } else items.push({ filename, ok: false, error: "too many files" });
     return items.length <= MAX_ITEMS;
   };
   const finish = (): void => {

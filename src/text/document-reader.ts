@@ -1,8 +1,6 @@
 // Makes text of a document that comes in pieces, or says why it cannot. Keeps no more of a text than it may give, and a page of HTML until it is whole.
-import { firstCharacters } from "../../../wire/characters.ts";
+import { firstCharacters } from "../wire/characters.ts";
 import { htmlText } from "./html-text.ts";
-
-const MAX_DOCUMENT_BYTES = 10 * 1024 * 1024;
 
 export interface DocumentReader {
   add(bytes: Uint8Array): void;
@@ -10,11 +8,18 @@ export interface DocumentReader {
   finish(limit: number): { ok: true; text: string } | { ok: false; error: string };
 }
 
-/** `limit`: characters that may be asked for at the end. */
-export function documentReader(html: boolean, limit: number): DocumentReader {
+interface ReaderOptions {
+  /** A page whose text is wanted; any other document is text as it stands. */
+  html: boolean;
+  /** Characters that may be asked for at the end. */
+  limit: number;
+  maxBytes: number;
+}
+
+export function documentReader({ html, limit, maxBytes }: ReaderOptions): DocumentReader {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   // A character takes two units at most; how much of a page is text shows only when it is read.
-  const keep = html ? MAX_DOCUMENT_BYTES : 2 * limit;
+  const keep = html ? maxBytes : 2 * limit;
   let size = 0;
   let text = "";
   let binary = false;
@@ -34,11 +39,11 @@ export function documentReader(html: boolean, limit: number): DocumentReader {
     add(bytes) {
       size += bytes.length;
       binary ||= bytes.includes(0);
-      if (size <= MAX_DOCUMENT_BYTES && !binary) decode(bytes);
+      if (size <= maxBytes && !binary) decode(bytes);
     },
     finish(atMost) {
       decode();
-      if (size > MAX_DOCUMENT_BYTES) return { ok: false, error: "file too large" };
+      if (size > maxBytes) return { ok: false, error: "file too large" };
       if (binary || text.startsWith("%PDF-")) return { ok: false, error: "unsupported binary file" };
       if (broken) return { ok: false, error: "file is not valid utf-8" };
       return { ok: true, text: firstCharacters(html ? htmlText(text, atMost) : text, atMost) };
