@@ -14,6 +14,8 @@ export interface ThreadRef {
   modes: readonly StreamMode[];
   /** The user's message that the run answers, as a record holds it. */
   human?: JsonRecord;
+  /** Tool messages that the request brought: results of calls that an earlier run left open. */
+  results?: JsonRecord[];
 }
 
 /** A message as LangChain dumps it: `type`, `content`, `id` and what else it has. */
