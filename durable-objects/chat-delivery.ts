@@ -4,6 +4,7 @@ import type { ChatRef } from "../schemas/plan.ts";
 import type { CallableTool } from "../schemas/tool.ts";
 import { turnFinish } from "../src/dialects/sveda-end.ts";
 import { summaryQuestion } from "../src/run/side-questions.ts";
+import { fitTurnEnd } from "../src/run/fit-turn-end.ts";
 import type { RunState } from "../src/run/state.ts";
 import { turnEnd } from "../src/run/turn-end.ts";
 import { pass } from "./gate.ts";
@@ -30,7 +31,7 @@ export function chatDelivery(ctx: DurableObjectState, env: Env, store: RunLogSto
   const visitor = () => env.VISITOR.getByName(`${tenant}/${chat.visitor}`);
 
   async function tellOnce(end: TurnEnd): Promise<void> {
-    const { summarize } = await visitor().endTurn(end);
+    const { summarize } = await visitor().endTurn(fitTurnEnd(end));
     await pass("told", ctx);
     if (!row.told) store.markTold();
     row.told = true;

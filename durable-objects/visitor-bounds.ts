@@ -3,7 +3,7 @@ import type { DisplayMessage, HistoryEntry } from "../schemas/chat.ts";
 import { surplus } from "../src/chat/compaction.ts";
 import { cutBefore } from "../src/chat/history.ts";
 import type { VisitorItems } from "./visitor-items.ts";
-import type { ChatRow } from "./visitor-store.ts";
+import type { ChatRow } from "./visitor-rows.ts";
 
 export interface WrittenEntries {
   /** Entries that went. */
@@ -28,4 +28,5 @@ export function writeMessages(items: VisitorItems, chat: ChatRow, messages: read
   return items.writeMessages(chat.id, messages.slice(surplus(messages.map(sizeOf)))).from;
 }
 
-const sizeOf = (item: unknown): number => JSON.stringify(item).length;
+/** UTF-16 units as JSON. */
+export const sizeOf = (item: unknown): number => JSON.stringify(item).length;

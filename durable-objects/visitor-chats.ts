@@ -1,19 +1,22 @@
 // The chats of a visitor: how turns end in them, and what their page asks for. Each change is one transaction; nothing here waits.
 import type { ChatDetail, ChatSummary, HistoryEntry, TurnEnd, TurnEndAnswer, TurnRequest } from "../schemas/chat.ts";
-import { summaryWanted } from "../src/chat/compaction.ts";
+import { summaryWanted, unread } from "../src/chat/compaction.ts";
 import { wholeEnd, withAnswer } from "../src/chat/conversation.ts";
 import { finishOfTurn, withTurn } from "../src/chat/display.ts";
 import { openApprovals } from "../src/chat/history.ts";
 import type { Desk, KnownTurn } from "../src/chat/turn-rules.ts";
-import { writeEntries, writeMessages } from "./visitor-bounds.ts";
+import { sizeOf, writeEntries, writeMessages } from "./visitor-bounds.ts";
 import { visitorItems } from "./visitor-items.ts";
+import { credit, keepLateNews } from "./visitor-late-news.ts";
 import { summaryOf, visitorOpenings, type VisitorOpenings } from "./visitor-openings.ts";
-import type { ChatRow, VisitorStore } from "./visitor-store.ts";
+import type { ChatRow } from "./visitor-rows.ts";
+import type { VisitorStore } from "./visitor-store.ts";
+import { visitorUndo } from "./visitor-undo.ts";
 
 /** UTF-16 units of the titles and previews of a list: what an answer between objects may hold is bounded. */
 const MAX_LIST = 8_000_000;
 
-export interface VisitorChats extends Omit<VisitorOpenings, "settle"> {
+export interface VisitorChats extends VisitorOpenings {
   deskOf(request: TurnRequest): Pick<Desk, "chat" | "active" | "same" | "open" | "taken" | "others">;
   /** Stores how a turn ended, once. Does nothing for one whose chat is gone. */
   end(end: TurnEnd, at: number): TurnEndAnswer;
@@ -27,7 +30,8 @@ export interface VisitorChats extends Omit<VisitorOpenings, "settle"> {
 
 export function visitorChats(storage: DurableObjectStorage, store: VisitorStore): VisitorChats {
   const items = visitorItems(storage);
-  const openings = visitorOpenings(storage, store, items);
+  const undos = visitorUndo(storage);
+  const openings = visitorOpenings(storage, store, items, undos);
 
   const known = (runId: string | undefined): KnownTurn | undefined =>
     runId === undefined ? undefined : store.turn(runId);
@@ -62,7 +66,8 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
         const chat = turn === undefined ? undefined : store.chatById(turn.chat);
         if (turn === undefined || chat === undefined) return {};
         if (turn.state === "begun" || turn.state === "lost") {
-          openings.settle(chat.id);
+          // From now on what is written cannot be told from what the chat's latest turn has changed.
+          undos.drop(chat.id);
           const stored = items.entries(chat.id);
           const decided = store.decisions(chat.id).filter(({ runId }) => runId === end.runId);
           const ids = new Set(decided.map(({ toolCallId }) => toolCallId));
@@ -75,13 +80,14 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
           if (latest) items.writeLastTurn(chat.id, { runId: end.runId, ...finishOfTurn(end) });
           // What a turn without a prompt has settled stays settled when it is tried again.
           const promptAt = turn.promptAt < stored.length ? turn.promptAt : answerAt;
-          store.saveTurn({ ...turn, promptAt: promptAt - gone, state: end.outcome });
-          const title = end.titles.at(-1) ?? "";
-          if (chat.titleRun === end.runId && title !== "") chat.title = title;
-          chat.tokens += tokensOf(end);
+          const incomplete = end.incomplete === true;
+          store.saveTurn({ ...turn, promptAt: Math.max(0, promptAt - gone), state: end.outcome, incomplete });
+          credit(chat, end);
           chat.version++;
           chat.updatedAt = at;
           if (chat.activeRun === end.runId) chat.activeRun = undefined;
+        } else if (turn.incomplete && end.incomplete === undefined) {
+          keepLateNews({ store, items, undos }, chat, turn, end);
         }
         const summarize = summaryWanted(items.entries(chat.id), summaryOf(chat));
         chat.askedThrough = summarize?.through;
@@ -112,10 +118,14 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
       const chat = store.chat(chatId);
       if (chat === undefined) return undefined;
       const lastTurn = chat.activeRun === undefined ? items.lastTurn(chat.id) : undefined;
+      const messages = items.messages(chat.id);
+      const entries = items.entries(chat.id).map(published);
+      const leftOut = { messages: unread(messages.map(sizeOf)), entries: unread(entries.map(sizeOf)) };
       return {
         ...summaryRow(chat),
-        messages: items.messages(chat.id),
-        conversationHistory: items.entries(chat.id).map(published),
+        messages: messages.slice(leftOut.messages),
+        conversationHistory: entries.slice(leftOut.entries),
+        ...((leftOut.messages > 0 || leftOut.entries > 0) && { leftOut }),
         ...(chat.activeRun !== undefined && { activeRunId: chat.activeRun }),
         ...(lastTurn !== undefined && { lastTurn }),
       };
@@ -153,8 +163,4 @@ const summaryRow = ({ chatId, title, preview, tokens, version, createdAt, update
 function published(entry: HistoryEntry): HistoryEntry {
   if (entry.tool_calls === undefined) return entry;
   return { ...entry, tool_calls: entry.tool_calls.map(({ echo: _echo, tool: _tool, ...call }) => call) };
-}
-
-function tokensOf({ usage }: TurnEnd): number {
-  return usage?.totalTokens ?? (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
 }

@@ -132,5 +132,15 @@ export function visitorEnds(
 
 function endWithoutNews(runId: string, answer: Exclude<CancelAnswer, string>): TurnEnd {
   const step = { text: answer.text, reasoning: "", calls: [] };
-  return { ...answer, runId, chatId: "", at: 0, reasoning: "", carried: [], steps: [step], titles: [] };
+  return {
+    ...answer,
+    runId,
+    chatId: "",
+    at: 0,
+    reasoning: "",
+    carried: [],
+    steps: [step],
+    titles: [],
+    incomplete: true,
+  };
 }

@@ -8,8 +8,9 @@ import { isPlaceholder, previewOf, provisionalTitle } from "../src/chat/titles.t
 import type { Begin } from "../src/chat/turn-rules.ts";
 import { writeEntries, writeMessages } from "./visitor-bounds.ts";
 import type { VisitorItems } from "./visitor-items.ts";
-import type { ChatRow, TurnRow, VisitorStore } from "./visitor-store.ts";
-import { visitorUndo, type Undo } from "./visitor-undo.ts";
+import type { ChatRow, TurnRow } from "./visitor-rows.ts";
+import type { VisitorStore } from "./visitor-store.ts";
+import type { Undo, VisitorUndo } from "./visitor-undo.ts";
 
 export type BegunTurn = Extract<TurnAnswer, { begun: true; repeat: false }>;
 export type Misfit = Extract<TurnAnswer, { begun: false }> & { refused: "nothing_to_say" };
@@ -29,17 +30,14 @@ export interface VisitorOpenings {
   lose(runId: string): void;
   /** A begun turn that nobody will start: the chat is as it was before it. */
   undo(runId: string): void;
-  /** What is written from now on can no longer be told from what the chat's latest turn has changed. */
-  settle(chat: number): void;
 }
 
 export function visitorOpenings(
   storage: DurableObjectStorage,
   store: VisitorStore,
   items: VisitorItems,
+  undos: VisitorUndo,
 ): VisitorOpenings {
-  const undos = visitorUndo(storage);
-
   /** What `work` changes stays only if `stays` says so of its result. */
   const tentatively = <T>(work: () => T, stays: (result: T) => boolean): T => {
     const results: T[] = [];
@@ -117,6 +115,7 @@ export function visitorOpenings(
       at,
       promptAt: promptAt - gone,
       starters: 1,
+      incomplete: false,
     });
   };
 
@@ -209,8 +208,6 @@ export function visitorOpenings(
         if (turn.state === "begun" || turn.state === "lost") store.giveBackDecisions(runId);
       });
     },
-
-    settle: undos.drop,
   };
 }
 

@@ -1,45 +1,16 @@
-// The tables of a visitor's object and every statement on them, but for those on the items of chats. Writes happen inside the caller's turn.
+// The rows of a visitor's object and every statement on them, but for those on the items of chats. Writes happen inside the caller's turn.
 import type { HostServer } from "../schemas/chat.ts";
-import type { KnownTurn, TurnState } from "../src/chat/turn-rules.ts";
-
-const FORMAT = 1;
-
-export interface ChatRow {
-  id: number;
-  chatId: string;
-  title: string;
-  /** The run whose provisional title this is. */
-  titleRun: string | undefined;
-  preview: string;
-  tokens: number;
-  version: number;
-  createdAt: number;
-  updatedAt: number;
-  activeRun: string | undefined;
-  summary: string | undefined;
-  /** Entries that the summary covers. */
-  summaryThrough: number;
-  /** Entries that a summary was asked for. */
-  askedThrough: number | undefined;
-}
-
-export interface TurnRow extends KnownTurn {
-  id: number;
-  chat: number;
-  identity: string;
-  at: number;
-  promptAt: number;
-  /** How many were told to start it and have not said that they could not. */
-  starters: number;
-}
-
-export interface TakenDecision {
-  toolCallId: string;
-  decision: "approve" | "deny";
-  runId: string;
-}
-
-type Row = Record<string, SqlStorageValue>;
+import {
+  chatOf,
+  takenOf,
+  textOf,
+  turnOf,
+  type ChatRow,
+  type Row,
+  type TakenDecision,
+  type TurnRow,
+} from "./visitor-rows.ts";
+import { completeTables, createTables, hasTables } from "./visitor-tables.ts";
 
 export interface VisitorStore {
   chat(chatId: string): ChatRow | undefined;
@@ -79,9 +50,8 @@ export interface VisitorStore {
 
 /** Nothing is written, no table either, before the first chat or host is kept. */
 export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
-  const isReady = (): boolean =>
-    sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'visitor'").toArray().length > 0;
-  let ready = isReady();
+  let ready = hasTables(sql);
+  if (ready) completeTables(sql);
 
   const prepare = (): void => {
     if (ready) return;
@@ -100,11 +70,11 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
     one(read("SELECT * FROM chat WHERE chat_id = ?", chatId), chatOf);
 
   const insertTurn = (turn: Omit<TurnRow, "id">, id: number | null): void => {
-    const { runId, identity, liveOnly, state, at, promptAt, starters } = turn;
+    const { runId, identity, liveOnly, state, at, promptAt, starters, incomplete } = turn;
     write("DELETE FROM turn WHERE run_id = ?", runId);
     write(
-      `INSERT INTO turn (id, run_id, chat, identity, live_only, state, at, prompt_at, starters)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO turn (id, run_id, chat, identity, live_only, state, at, prompt_at, starters, incomplete)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
       runId,
       turn.chat,
@@ -114,6 +84,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
       at,
       promptAt,
       starters,
+      incomplete ? 1 : 0,
     );
   };
 
@@ -167,15 +138,9 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
         turnOf,
       ),
     addTurn: (turn) => insertTurn(turn, null),
-    saveTurn({ id, state, at, promptAt, starters }) {
-      write(
-        "UPDATE turn SET state = ?, at = ?, prompt_at = ?, starters = ? WHERE id = ?",
-        state,
-        at,
-        promptAt,
-        starters,
-        id,
-      );
+    saveTurn({ id, state, at, promptAt, starters, incomplete }) {
+      const query = "UPDATE turn SET state = ?, at = ?, prompt_at = ?, starters = ?, incomplete = ? WHERE id = ?";
+      write(query, state, at, promptAt, starters, incomplete ? 1 : 0, id);
     },
     removeTurn(runId) {
       write("DELETE FROM turn WHERE run_id = ?", runId);
@@ -186,12 +151,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
       write("DELETE FROM turn WHERE at < ? AND run_id NOT IN (SELECT run_id FROM decision)", before);
       return read("SELECT 1 FROM turn LIMIT 1").length > 0;
     },
-    decisions: (id) =>
-      read("SELECT call_id, decision, run_id FROM decision WHERE chat = ?", id).map((row) => ({
-        toolCallId: textOf(row["call_id"]),
-        decision: row["decision"] === "approve" ? "approve" : "deny",
-        runId: textOf(row["run_id"]),
-      })),
+    decisions: (id) => read("SELECT call_id, decision, run_id FROM decision WHERE chat = ?", id).map(takenOf),
     takeDecision(id, { toolCallId, decision, runId }) {
       write(
         "INSERT INTO decision (chat, call_id, decision, run_id) VALUES (?, ?, ?, ?)",
@@ -208,7 +168,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
       write("DELETE FROM decision WHERE run_id = ?", runId);
     },
     reread() {
-      ready = isReady();
+      ready = hasTables(sql);
     },
     keepHost({ url, token, expiresAt }) {
       write("UPDATE visitor SET host_url = ?, host_token = ?, host_until = ?", url, token ?? null, expiresAt);
@@ -229,67 +189,7 @@ export function visitorStore({ sql }: DurableObjectStorage): VisitorStore {
   };
 }
 
-function createTables(sql: SqlStorage): void {
-  for (const statement of [
-    "CREATE TABLE visitor (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, host_url TEXT, host_token TEXT, host_until INTEGER)",
-    `INSERT INTO visitor (id, format) VALUES (0, ${FORMAT})`,
-    `CREATE TABLE chat (id INTEGER PRIMARY KEY AUTOINCREMENT, chat_id TEXT NOT NULL UNIQUE, title TEXT NOT NULL DEFAULT '',
-     title_run TEXT, preview TEXT NOT NULL DEFAULT '', tokens INTEGER NOT NULL DEFAULT 0, version INTEGER NOT NULL DEFAULT 0,
-     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, active_run TEXT, summary TEXT,
-     summary_through INTEGER NOT NULL DEFAULT 0, asked_through INTEGER)`,
-    "CREATE INDEX chat_updated ON chat (updated_at)",
-    "CREATE INDEX chat_active ON chat (active_run) WHERE active_run IS NOT NULL",
-    `CREATE TABLE turn (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, chat INTEGER NOT NULL,
-     identity TEXT NOT NULL, live_only INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL,
-     prompt_at INTEGER NOT NULL, starters INTEGER NOT NULL)`,
-    "CREATE INDEX turn_identity ON turn (chat, identity)",
-    `CREATE TABLE decision (chat INTEGER NOT NULL, call_id TEXT NOT NULL, decision TEXT NOT NULL, run_id TEXT NOT NULL,
-     PRIMARY KEY (chat, call_id)) WITHOUT ROWID`,
-    `CREATE TABLE item (chat INTEGER NOT NULL, kind INTEGER NOT NULL, place INTEGER NOT NULL, part INTEGER NOT NULL,
-     body TEXT NOT NULL, PRIMARY KEY (chat, kind, place, part)) WITHOUT ROWID`,
-    `CREATE TABLE undo (chat INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL,
-     PRIMARY KEY (chat, part)) WITHOUT ROWID`,
-  ]) {
-    sql.exec(statement);
-  }
-}
-
 /** Storage keeps whole characters only: what is looked for must be what was kept. */
 const whole = (value: SqlStorageValue): SqlStorageValue => (typeof value === "string" ? value.toWellFormed() : value);
 /** Names that differ stay different. */
 const nameOf = (identity: string): string => (identity.isWellFormed() ? identity : JSON.stringify(identity));
-
-const textOf = (value: SqlStorageValue | undefined): string => (typeof value === "string" ? value : "");
-const maybeText = (value: SqlStorageValue | undefined): string | undefined =>
-  typeof value === "string" ? value : undefined;
-
-const stateOf = (value: unknown): TurnState =>
-  value === "begun" || value === "completed" || value === "error" || value === "cancelled" ? value : "lost";
-
-const chatOf = (row: Row): ChatRow => ({
-  id: Number(row["id"]),
-  chatId: textOf(row["chat_id"]),
-  title: textOf(row["title"]),
-  titleRun: maybeText(row["title_run"]),
-  preview: textOf(row["preview"]),
-  tokens: Number(row["tokens"]),
-  version: Number(row["version"]),
-  createdAt: Number(row["created_at"]),
-  updatedAt: Number(row["updated_at"]),
-  activeRun: maybeText(row["active_run"]),
-  summary: maybeText(row["summary"]),
-  summaryThrough: Number(row["summary_through"]),
-  askedThrough: row["asked_through"] === null ? undefined : Number(row["asked_through"]),
-});
-
-const turnOf = (row: Row): TurnRow => ({
-  id: Number(row["id"]),
-  runId: textOf(row["run_id"]),
-  chat: Number(row["chat"]),
-  identity: textOf(row["identity"]),
-  liveOnly: row["live_only"] === 1,
-  state: stateOf(row["state"]),
-  at: Number(row["at"]),
-  promptAt: Number(row["prompt_at"]),
-  starters: Number(row["starters"]),
-});

@@ -2,10 +2,10 @@
 import type { DisplayMessage, HistoryEntry } from "../schemas/chat.ts";
 import { isRecord, parseJson } from "../src/wire/json.ts";
 import { cutText } from "./row-parts.ts";
-import type { ChatRow, TakenDecision, TurnRow } from "./visitor-store.ts";
+import type { ChatRow, TakenDecision, TurnRow } from "./visitor-rows.ts";
 
 /** The items before; those before `from` are as they were. */
-interface Tail<T> {
+export interface Tail<T> {
   from: number;
   items: readonly T[];
 }

@@ -127,6 +127,8 @@ export interface TurnEnd {
   at: number;
   outcome: "completed" | "error" | "cancelled";
   stopReason?: StopReason;
+  /** Only the outcome and its text are known: the run has not told the rest, and may do so yet. */
+  incomplete?: true;
   /** Absent when no more is known than the outcome. */
   finish?: TurnFinish;
   /** Of all steps. */

@@ -16,6 +16,8 @@ const MAX_TEXT = 120_000;
 /** UTF-16 units of a chat's messages, and of its conversation, that are kept; and what is left once the oldest have gone. */
 const MAX_KEPT = 8_000_000;
 const LEFT = 6_000_000;
+/** UTF-16 units of a chat's messages, and of its conversation, that are read at once: the platform carries 32 MiB, two bytes a unit. */
+const MAX_READ = 7_500_000;
 
 /** The part of a long conversation that a model is to sum up, with the summary so far; `undefined` while it is short enough. */
 export function summaryWanted(
@@ -57,6 +59,12 @@ function lineOf(entry: HistoryEntry): string {
   const calls = callsOf(entry).map(({ function: { name, arguments: text } }) => `[calls ${name} with ${text}]`);
   const line = `${entry.role}: ${[entry.content, ...calls].filter((text) => text !== "").join(" ")}`;
   return line.length <= MAX_ENTRY ? line : `${line.slice(0, MAX_ENTRY)}...`;
+}
+
+/** How many of the oldest items are left out when a chat is read. */
+export function unread(sizes: readonly number[], max = MAX_READ): number {
+  let units = 0;
+  return sizes.findLastIndex((size) => (units += size) > max) + 1;
 }
 
 /** How many of the oldest items go so that a chat stays within its bounds. The newest always stays. */

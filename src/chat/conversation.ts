@@ -57,7 +57,8 @@ export function withAnswer(
   return { entries: [...entries, ...end.steps.flatMap(stepEntries)], answerAt: entries.length };
 }
 
-function stepEntries({ text, reasoning, calls }: TurnEnd["steps"][number]): HistoryEntry[] {
+/** A step's answer with its calls, followed by their results; none of a step that shows nothing. */
+export function stepEntries({ text, reasoning, calls }: TurnEnd["steps"][number]): HistoryEntry[] {
   if (text === "" && reasoning === "" && calls.length === 0) return [];
   return [
     {

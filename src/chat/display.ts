@@ -4,7 +4,7 @@ import type { JsonRecord } from "../../schemas/json.ts";
 import type { CallRecord } from "../../schemas/tool.ts";
 
 /** The id under which a run's message is streamed and kept. */
-const messageIdOf = (runId: string): string => `msg_${runId}`;
+export const messageIdOf = (runId: string): string => `msg_${runId}`;
 
 const isPart = (type: string, toolCallId: unknown) => (part: JsonRecord) =>
   part["type"] === type && part["toolCallId"] === toolCallId;

@@ -3,12 +3,13 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { gives, goOn, inOrder, MODEL, play, says, toolPath } from "../support/agent-house.ts";
 import { modelCalls, modelSays, openSvedaHouse, sentBody, type SvedaHouse } from "../support/sveda-house.ts";
 import { svedaText } from "../support/sveda.ts";
-import { faultyFields, newName, outcomeOf, problemOf } from "./house.ts";
+import { faultyFields, newName, outcomeOf, problemOf, until } from "./house.ts";
 
 let house: SvedaHouse;
 
 beforeAll(async () => {
-  house = await openSvedaHouse({ limits: { stream: "0,1", token: "0,1", activePerVisitor: 0 } });
+  const limits = { stream: "0,1", token: "0,1", activePerVisitor: 0 };
+  house = await openSvedaHouse({ limits }, { maxToolOutputBytes: 4 * 1024 * 1024 });
 });
 afterEach(() => house.provider.reset());
 afterAll(() => house.stop());
@@ -87,4 +88,27 @@ test("R-NEXT-1 R-START-7 a run with a large conversation goes on; what the reque
   expect(outcome).toMatchObject({ outcome: "completed", finalText: "Done." });
   const third = provider.calls(MODEL)[2]?.body ?? "";
   expect(third.length).toBeGreaterThan(19 * 30_000);
+});
+
+test("R-CHAT-1 R-SVC-17 the end of a turn whose outputs are larger than what objects can tell one another reaches its chat", async () => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  // Text with such a character takes two bytes a letter from one object to another.
+  house.provider.on(toolPath("clock"), gives(`🧵${"y".repeat(2_000_000)}`));
+  const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+  // The turn ends with what waits, and no model is sent all of it.
+  const calls = [...ten.slice(0, 9), ["k", "wipe", {}] as const];
+  modelSays(house.provider, says("Looking. ", calls, { usage }), says("Fine."));
+  expect(svedaText((await visitor.turn({ prompt: "Look.", chatId })).frames)).toBe("Looking. ");
+  await until(async () => (await visitor.chat(chatId))?.["activeRunId"] === undefined, "the turn's end in its chat");
+  const chat = await visitor.chat(chatId);
+  expect(chat?.["leftOut"]).toBeUndefined();
+  expect(chat?.messages.map(({ content }) => content)).toEqual(["Look.", "Looking. "]);
+  expect(chat?.["tokensUsed"]).toBe(7);
+  const outputs = chat?.messages[1]?.parts.flatMap(({ type, output }) => (type === "tool-result" ? [output] : []));
+  const isWhole = outputs?.map((output) => String(output).length > 1_000_000);
+  expect(isWhole).toEqual([...Array(6).fill(false), true, true, true]);
+  expect(outputs?.[0]).toMatch(/^🧵y+\n\[cut: longer than 2048 bytes\]$/);
+  const toolDecisions = [{ toolCallId: "k", decision: "deny" }];
+  expect(svedaText((await visitor.turn({ prompt: "", chatId, toolDecisions })).frames)).toBe("Fine.");
 });

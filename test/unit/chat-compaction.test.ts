@@ -1,7 +1,7 @@
 // Long conversations: when a summary is asked for, where the cut is, and what a model reads with it.
 import { expect, test } from "vitest";
 import type { HistoryEntry } from "../../schemas/chat.ts";
-import { summaryWanted, surplus } from "../../src/chat/compaction.ts";
+import { summaryWanted, surplus, unread } from "../../src/chat/compaction.ts";
 import { modelMessages } from "../../src/chat/model-messages.ts";
 import { assistant, call, system, tool, user } from "./chats/entries.ts";
 
@@ -57,6 +57,14 @@ test("R-SVC-16 with a summary a model reads the rules, the summary, and every en
     { role: "system", content: "Now shout." },
     { role: "user", content: "Three" },
   ]);
+});
+
+test("R-SVC-17 the newest of a chat are read, as many as fit", () => {
+  expect(unread([3, 3, 3], 9)).toBe(0);
+  expect(unread([3, 3, 3], 8)).toBe(1);
+  expect(unread([9, 1, 1], 8)).toBe(1);
+  expect(unread([1, 1, 9], 8)).toBe(3);
+  expect(unread([])).toBe(0);
 });
 
 test("R-SVC-17 the oldest go when a chat outgrows its bounds, the newest never", () => {

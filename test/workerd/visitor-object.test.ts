@@ -16,6 +16,7 @@ import {
   ending,
   shown,
   step,
+  tool,
   user,
 } from "../unit/chats/entries.ts";
 import { agentPlan, agentTarget, demoTarget, limits, planOf, toolCallsOf } from "./plan.ts";
@@ -206,6 +207,17 @@ describe("chats", () => {
     expect(conversationHistory.at(-2)?.content).toBe("5");
     expect(conversationHistory[0]?.content).not.toBe("1");
     expect(JSON.stringify([messages, conversationHistory]).length).toBeLessThan(16_000_000);
+  });
+
+  it("R-SVC-17 that are too large to be read at once say how much of them is left out", async () => {
+    const visitor = newVisitor();
+    for (const number of [1, 2, 3, 4, 5]) {
+      const { runId } = await begin(visitor(), { prompt: `${number}` });
+      await visitor().endTurn(answers(runId, "ж".repeat(780_000)));
+    }
+    const { messages, conversationHistory, leftOut } = await read(visitor());
+    expect(leftOut).toEqual({ messages: 2, entries: 0 });
+    expect([messages.length, messages[0]?.content, conversationHistory.length]).toEqual([8, "2", 10]);
   });
 });
 
@@ -531,6 +543,38 @@ describe("R-SVC-4 a running turn", () => {
     // The news comes after all.
     expect(await visitor().endTurn(answers(first.runId, "Part", { outcome: "cancelled" }))).toEqual({});
     expect(await read(visitor())).toMatchObject({ activeRunId: second.runId, version: 1 });
+  });
+
+  it("that was given up and tells after all what it did has that kept, once", async () => {
+    const visitor = newVisitor();
+    await waiting(visitor(), "p");
+    const first = await begin(visitor(), decide("p"));
+    await start(first.runId);
+    const second = await begin(visitor(), { prompt: "Else?" });
+    expect((await read(visitor())).conversationHistory.at(-2)?.content).toContain(
+      "whether it took effect is not known",
+    );
+    const made = answeredBy(call("late"), { sunny: true });
+    const usage = { inputTokens: 7, outputTokens: 3, estimated: false };
+    const carried = [answeredBy(approval("p"), { paid: true })];
+    const end = ending(first.runId, [step("", made), step("Part")], { outcome: "cancelled", carried, usage });
+    const { tokensUsed, version } = await read(visitor());
+    for (let times = 0; times < 2; times++) await visitor().endTurn(end);
+    const detail = await read(visitor());
+    expect(detail).toMatchObject({ tokensUsed: tokensUsed + 10, version, activeRunId: second.runId });
+    const added = [assistant("", made), tool("late", '{"sunny":true}'), assistant("Part"), user("Else?")];
+    expect(detail.conversationHistory.slice(-4)).toEqual(added);
+    expect(JSON.stringify(detail)).not.toContain("whether it took effect is not known");
+    expect(JSON.stringify(detail.messages)).toContain('"output":{"paid":true}');
+    expect(detail.messages.map(({ content }) => content)).toEqual(["Pay.", "", "Part", "Else?"]);
+    // The turn that has begun since is still where it was: when it is refused, it alone goes.
+    await visitor().abandonTurn(second.runId);
+    const left = await read(visitor());
+    expect(left.conversationHistory).toEqual(detail.conversationHistory.slice(0, -1));
+    expect(left.messages).toEqual(detail.messages.slice(0, -1));
+    expect(left).toMatchObject({ tokensUsed: tokensUsed + 10, lastTurn: { finishReason: "cancelled" } });
+    const third = await begin(visitor(), { prompt: "Third?" });
+    expect(third.messages.at(-1)).toEqual({ role: "user", content: "Third?" });
   });
 
   it("that began while another turn waited is found by it, and a chat that went meanwhile is begun anew", async () => {
@@ -901,6 +945,27 @@ describe("R-SVC-18 the object", () => {
     await visitor().summarized({ chatId: "chat", through: 1, summary: "x" });
     expect(await tables(visitor())).toEqual([]);
     expect(await runDurableObjectAlarm(visitor())).toBe(false);
+  });
+
+  it("of an earlier layout goes on as it is", async () => {
+    const visitor = newVisitor();
+    const first = await begin(visitor(), { prompt: "One" });
+    await visitor().endTurn(answers(first.runId));
+    const running = await begin(visitor(), { chatId: "b", identity: "i", prompt: "Two" });
+    await runInDurableObject(visitor(), async (_instance, { storage }) => {
+      storage.sql.exec("ALTER TABLE turn DROP COLUMN starters");
+      storage.sql.exec("ALTER TABLE turn DROP COLUMN incomplete");
+      storage.sql.exec("DROP TABLE undo");
+      await storage.sync();
+    });
+    await crash(visitor());
+    expect((await read(visitor())).messages.map(({ content }) => content)).toEqual(["One", "It rains."]);
+    expect(await begin(visitor(), { chatId: "b", identity: "i", prompt: "Two" })).toEqual(running);
+    await visitor().endTurn(answers(running.runId));
+    expect((await read(visitor(), "b")).messages).toHaveLength(2);
+    const next = await begin(visitor(), { prompt: "Next" });
+    await visitor().abandonTurn(next.runId);
+    expect((await read(visitor())).messages).toHaveLength(2);
   });
 
   it("forgets old identities, but no chat and no decision", async () => {
