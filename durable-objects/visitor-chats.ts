@@ -9,6 +9,7 @@ import { sizeOf, writeEntries, writeMessages } from "./visitor-bounds.ts";
 import { visitorItems } from "./visitor-items.ts";
 import { credit, keepLateNews } from "./visitor-late-news.ts";
 import { summaryOf, visitorOpenings, type VisitorOpenings } from "./visitor-openings.ts";
+import { visitorRefusals, type VisitorRefusals } from "./visitor-refusals.ts";
 import type { ChatRow } from "./visitor-rows.ts";
 import type { VisitorStore } from "./visitor-store.ts";
 import { visitorUndo } from "./visitor-undo.ts";
@@ -16,7 +17,7 @@ import { visitorUndo } from "./visitor-undo.ts";
 /** UTF-16 units of the titles and previews of a list: what an answer between objects may hold is bounded. */
 const MAX_LIST = 8_000_000;
 
-export interface VisitorChats extends VisitorOpenings {
+export interface VisitorChats extends VisitorOpenings, VisitorRefusals {
   deskOf(request: TurnRequest): Pick<Desk, "chat" | "active" | "same" | "open" | "taken" | "others">;
   /** Stores how a turn ended, once. Does nothing for one whose chat is gone. */
   end(end: TurnEnd, at: number): TurnEndAnswer;
@@ -31,13 +32,13 @@ export interface VisitorChats extends VisitorOpenings {
 export function visitorChats(storage: DurableObjectStorage, store: VisitorStore): VisitorChats {
   const items = visitorItems(storage);
   const undos = visitorUndo(storage);
-  const openings = visitorOpenings(storage, store, items, undos);
 
   const known = (runId: string | undefined): KnownTurn | undefined =>
     runId === undefined ? undefined : store.turn(runId);
 
   return {
-    ...openings,
+    ...visitorOpenings(storage, store, items, undos),
+    ...visitorRefusals(storage, store, items, undos),
 
     deskOf({ chatId, identity }) {
       const chat = store.chat(chatId);

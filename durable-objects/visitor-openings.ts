@@ -1,16 +1,17 @@
-// How turns begin in the chats of a visitor, and how one that was refused is taken back. Each change is one transaction; nothing here waits.
-import type { HistoryEntry, TurnAnswer, TurnRequest } from "../schemas/chat.ts";
+// How turns begin in the chats of a visitor. Each change is one transaction; nothing here waits.
+import type { TurnAnswer, TurnRequest } from "../schemas/chat.ts";
 import { opening } from "../src/chat/conversation.ts";
-import { shownCallIds, withClientParts, withIncoming } from "../src/chat/display.ts";
-import { callsOf, openApprovals, openClientCalls } from "../src/chat/history.ts";
+import { shownCallIds } from "../src/chat/display.ts";
+import { callsOf, openApprovals } from "../src/chat/history.ts";
 import { modelMessages, type Summary } from "../src/chat/model-messages.ts";
-import { isPlaceholder, previewOf, provisionalTitle } from "../src/chat/titles.ts";
+import { isPlaceholder, provisionalTitle } from "../src/chat/titles.ts";
 import type { Begin } from "../src/chat/turn-rules.ts";
-import { writeEntries, writeMessages } from "./visitor-bounds.ts";
+import { writeEntries } from "./visitor-bounds.ts";
+import { writeIncoming, writeResults } from "./visitor-incoming.ts";
 import type { VisitorItems } from "./visitor-items.ts";
-import type { ChatRow, TurnRow } from "./visitor-rows.ts";
+import type { ChatRow } from "./visitor-rows.ts";
 import type { VisitorStore } from "./visitor-store.ts";
-import type { Undo, VisitorUndo } from "./visitor-undo.ts";
+import type { VisitorUndo } from "./visitor-undo.ts";
 
 export type BegunTurn = Extract<TurnAnswer, { begun: true; repeat: false }>;
 export type Misfit = Extract<TurnAnswer, { begun: false }> & { refused: "nothing_to_say" };
@@ -22,14 +23,6 @@ export interface VisitorOpenings {
   misfit(request: TurnRequest, move: Begin, at: number): Misfit | undefined;
   /** The answer for a turn that has begun and not ended. */
   answerFor(runId: string, hostTools: boolean): BegunTurn;
-  /** The turn is about to be started by somebody else too. */
-  touch(runId: string, at: number): void;
-  /** Whoever was to start this turn could not. True when nobody else may start it any more. */
-  refuse(runId: string): boolean;
-  /** A begun turn whose run was not started stops being the chat's running one. */
-  lose(runId: string): void;
-  /** A begun turn that nobody will start: the chat is as it was before it. */
-  undo(runId: string): void;
 }
 
 export function visitorOpenings(
@@ -131,34 +124,6 @@ export function visitorOpenings(
     return answer.messages.length === 0 ? { begun: false, refused: "nothing_to_say" } : answer;
   };
 
-  /** The chat as it was, but for what its user has done to it since. */
-  const takeBack = (turn: TurnRow, undo: Undo): void => {
-    const chat = store.chatById(turn.chat);
-    if (chat === undefined) return;
-    if (undo.chat === undefined) return store.removeChat(chat);
-    items.writeEntries(chat.id, [...items.entries(chat.id).slice(0, undo.entries.from), ...undo.entries.items]);
-    items.writeMessages(chat.id, [...items.messages(chat.id).slice(0, undo.messages.from), ...undo.messages.items]);
-    const renamed = chat.version > undo.chat.version;
-    const { title, titleRun, version, updatedAt } = chat;
-    store.saveChat(renamed ? { ...undo.chat, title, titleRun, version, updatedAt } : undo.chat);
-    store.giveBackDecisions(turn.runId);
-    for (const decision of undo.passed) store.takeDecision(chat.id, decision);
-    store.removeTurn(turn.runId);
-    if (undo.turn !== undefined) store.restoreTurn(undo.turn);
-    undos.drop(chat.id);
-  };
-
-  /** The conversation goes on without the turn. */
-  const giveUp = (turn: TurnRow): void => {
-    const chat = store.chatById(turn.chat);
-    if (turn.state !== "begun" || chat === undefined) return;
-    store.saveChat({ ...chat, activeRun: undefined });
-    store.saveTurn({ ...turn, state: "lost" });
-    // Its prompt stays, and how the turn before that ended says nothing of it.
-    items.writeLastTurn(chat.id, undefined);
-    undos.drop(chat.id);
-  };
-
   return {
     begin(request, move, runId, at, hostTools) {
       return tentatively(
@@ -176,78 +141,8 @@ export function visitorOpenings(
     },
 
     answerFor,
-
-    touch(runId, at) {
-      const turn = store.turn(runId);
-      if (turn !== undefined) store.saveTurn({ ...turn, at, starters: turn.starters + 1 });
-    },
-
-    refuse(runId) {
-      const turn = store.turn(runId);
-      if (turn === undefined) return false;
-      const starters = Math.max(0, turn.starters - 1);
-      store.saveTurn({ ...turn, starters });
-      return starters === 0;
-    },
-
-    lose(runId) {
-      storage.transactionSync(() => {
-        const turn = store.turn(runId);
-        if (turn !== undefined) giveUp(turn);
-      });
-    },
-
-    undo(runId) {
-      storage.transactionSync(() => {
-        const turn = store.turn(runId);
-        // Somebody may start it yet.
-        if (turn === undefined || turn.starters > 0) return;
-        const undo = turn.state === "begun" ? undos.kept(turn.chat) : undefined;
-        if (undo?.runId === runId) return takeBack(turn, undo);
-        giveUp(turn);
-        if (turn.state === "begun" || turn.state === "lost") store.giveBackDecisions(runId);
-      });
-    },
   };
 }
-
-/** The messages of a turn's request; for a prompt alone, one of our own. A turn that is tried again has left its own there. */
-function writeIncoming(
-  items: VisitorItems,
-  chat: ChatRow,
-  { display, history, prompt }: TurnRequest,
-  { runId, again }: { runId: string; again: boolean },
-): number {
-  const asked = {
-    id: userIdOf(runId),
-    role: "user" as const,
-    content: prompt,
-    parts: [{ type: "text", text: prompt }],
-  };
-  const stored = items.messages(chat.id);
-  // The message of the turn that is tried again, or of the one before that, is there.
-  const last = stored.findLast(({ role }) => role === "user");
-  const kept = again && last?.content === prompt && last.id.startsWith(userIdOf(""));
-  const incoming = display.length > 0 ? display : prompt === "" || kept ? [] : [asked];
-  const same = again || history.length > 0 ? "known" : "last";
-  const messages = withIncoming(stored, incoming, same);
-  if (chat.preview === "") chat.preview = previewOf(messages);
-  return writeMessages(items, chat, messages);
-}
-
-/** Of a request with decisions only the results of the client's own calls are taken. */
-function writeResults(
-  items: VisitorItems,
-  chat: ChatRow,
-  { display }: TurnRequest,
-  before: readonly HistoryEntry[],
-): number {
-  const open = openClientCalls(before).map(({ id }) => id);
-  return writeMessages(items, chat, withClientParts(items.messages(chat.id), display, open));
-}
-
-/** The id of a prompt that came without a message. */
-const userIdOf = (runId: string): string => `user_${runId}`;
 
 export function summaryOf({ summary, summaryThrough }: ChatRow): Summary | undefined {
   return summary === undefined ? undefined : { text: summary, through: summaryThrough };

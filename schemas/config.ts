@@ -75,7 +75,7 @@ export const limitsSchema = objectOnly(
     attachWaitMs: v.optional(wholeNumber(0, 30_000), 5000),
     disconnectGraceMs: v.optional(wholeNumber(0, 3_600_000), 10_000),
     maxBodyBytes: v.optional(wholeNumber(1024, 16 * 1024 * 1024), 1_048_576),
-    /** UTF-8 bytes of all text a request sends to a model. */
+    /** UTF-8 bytes of all text that a request brings a model; what is kept of its conversation does not count. */
     maxPromptBytes: v.optional(wholeNumber(1, 16 * 1024 * 1024), 524_288),
     /** UTF-8 bytes of text, reasoning and tool input a run may produce. */
     maxOutputBytes: v.optional(wholeNumber(1, 32 * 1024 * 1024), 8_388_608),

@@ -443,7 +443,7 @@ test("R-SVC-19 R-SVH-22 cancel closes the provider's socket, keeps what was show
   expect(chat?.["lastTurn"]).toEqual({ runId, finishReason: "cancelled" });
 });
 
-test("R-SVH-23 a new turn of a chat supersedes the one that runs", async () => {
+test("R-SVC-4 a new turn of a chat supersedes the one that runs", async () => {
   const { visitor, chatId } = await titledChat();
   const half = streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["Half", "never"] }), {
     gateBefore: { index: 2, name: "never" },
@@ -546,7 +546,7 @@ test("R-SVH-25 a turn that cannot be started is refused by its field and leaves 
   expect(svedaText((await visitor.turn({ prompt: "Still there?", chatId })).frames)).toBe("Fine.");
 });
 
-test("R-SVH-25 R-SVH-23 what is refused ends no running turn", async () => {
+test("R-SVH-25 R-SVC-4 what is refused ends no running turn", async () => {
   const { visitor, chatId } = await titledChat();
   modelSays(
     house.provider,
