@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import { eventShapes, middlewareShape, type EventShape } from "../../schemas/thread-events.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
+import { characterCount } from "../wire/characters.ts";
 
 const MAX_TYPE = 32;
 const MAX_CATEGORY = 16;
@@ -68,7 +69,7 @@ const characters = (min: number, max: number): v.GenericSchema =>
   v.pipe(
     v.string(),
     v.check((text) => {
-      const { length } = [...text];
+      const length = characterCount(text);
       return length >= min && length <= max;
     }, `from ${min} to ${max} characters`),
   );

@@ -127,7 +127,10 @@ export const samples: readonly Sample[] = [
     metadata: { task_id: "t1", message_index: 0 },
     required: [
       ...["task_id", "message_index", "kind", "text", "truncated", "tool_calls"].map((key) => `content/${key}`),
-      ...["content/tool_calls/0/name", "content/tool_calls/0/args", "metadata/task_id", "metadata/message_index"],
+      "content/tool_calls/0/name",
+      "content/tool_calls/0/args",
+      "metadata/task_id",
+      "metadata/message_index",
     ],
   },
   {
@@ -137,7 +140,8 @@ export const samples: readonly Sample[] = [
     metadata: { task_id: "t1", message_index: 1 },
     required: [
       ...["task_id", "message_index", "kind", "text", "truncated", "tool_name"].map((key) => `content/${key}`),
-      ...["metadata/task_id", "metadata/message_index"],
+      "metadata/task_id",
+      "metadata/message_index",
     ],
   },
   {
