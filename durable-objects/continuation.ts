@@ -34,10 +34,11 @@ export function continuationOf(row: RunRow, store: RunLogStore): Continuation {
     ...(fitting === whole ? { request, turns: added } : { request: { ...request, messages: fitting }, turns: [] }),
     open: open
       .map((call) => withTool<CallRecord>(call, row.plan.agent?.tools ?? []))
-      .map(({ toolCallId, toolName, input, execution, confirmation, echo, tool }) => ({
+      .map(({ toolCallId, toolName, input, inputJson, execution, confirmation, echo, tool }) => ({
         toolCallId,
         toolName,
         input,
+        ...(inputJson !== undefined && { inputJson }),
         execution,
         ...(confirmation !== undefined && { confirmation }),
         ...(echo !== undefined && { echo }),

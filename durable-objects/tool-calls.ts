@@ -48,7 +48,7 @@ export function toolCalls({
     if (!over.aborted) apply({ type: "tool_progress", at: Date.now(), tasks: tasks.map((task) => ({ ...task })) });
   }
 
-  async function make({ toolCallId, toolName, input }: Call): Promise<void> {
+  async function make({ toolCallId, toolName, input, inputJson }: Call): Promise<void> {
     await Promise.all([settled(), wanted]);
     await pass("calling", ctx);
     if (over.aborted) return;
@@ -59,7 +59,7 @@ export function toolCalls({
         ? toolError(`Unknown tool ${toolName}.`)
         : await runTool(
             tool,
-            { toolCallId, input },
+            { toolCallId, input, inputJson },
             {
               ...placeOf(env, plan, request, connections),
               runId,

@@ -7,6 +7,7 @@ const openCall = v.looseObject({
   toolCallId: v.string(),
   toolName: v.string(),
   input: v.record(v.string(), v.unknown()),
+  inputJson: v.optional(v.string()),
   execution: v.picklist(["server", "client"]),
   confirmation: v.optional(v.literal("required")),
   echo: v.optional(v.record(v.string(), v.unknown())),

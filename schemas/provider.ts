@@ -15,6 +15,8 @@ export type ProviderOutput =
       toolCallId: string;
       toolName: string;
       input: Record<string, unknown>;
+      /** The input's JSON text, where `input` cannot hold its numbers. */
+      inputJson?: string;
       /** What the provider wants back with the call in the next request. Only the adapter that made it reads it. */
       echo?: JsonRecord;
     };

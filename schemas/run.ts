@@ -24,6 +24,8 @@ const toolCall = v.looseObject({
   toolCallId: text,
   toolName: text,
   input: record,
+  /** The input's JSON text, as the event had it; it counts where `input` cannot hold its numbers. */
+  inputJson: v.optional(v.string()),
   /** As the `tool_call` event had it. Only the adapter that made it reads it. */
   echo: v.optional(record),
 });
@@ -39,6 +41,8 @@ const toolMessage = v.looseObject({
   role: v.literal("tool"),
   toolCallId: text,
   output: v.unknown(),
+  /** The output's JSON text; it counts where `output` cannot hold its numbers. */
+  outputJson: v.optional(v.string()),
   isError: v.optional(v.boolean()),
 });
 export const messageSchema = v.variant("role", [systemMessage, userMessage, assistantMessage, toolMessage]);
@@ -123,7 +127,14 @@ export const startRequestSchema = objectOnly(
     previousRunId: v.optional(runIdSchema),
     toolResults: v.optional(
       v.pipe(
-        v.array(v.looseObject({ toolCallId: text, output: v.unknown(), isError: v.optional(v.boolean()) })),
+        v.array(
+          v.looseObject({
+            toolCallId: text,
+            output: v.unknown(),
+            outputJson: v.optional(v.string()),
+            isError: v.optional(v.boolean()),
+          }),
+        ),
         v.minLength(1),
       ),
     ),

@@ -54,6 +54,8 @@ export interface ToolRule {
 /** What became of a call. `output` is what the model and the client are given. */
 export interface ToolResult {
   output: unknown;
+  /** The output's JSON text, where `output` cannot hold its numbers. */
+  outputJson?: string | undefined;
   isError?: boolean;
   renderHint?: "confirm_dialog" | "resource_links" | "plain" | "custom";
   renderData?: JsonRecord;
@@ -64,6 +66,8 @@ export interface CallRecord {
   toolCallId: string;
   toolName: string;
   input: JsonRecord;
+  /** The input's JSON text: always where `input` cannot hold its numbers. */
+  inputJson?: string | undefined;
   execution: "server" | "client";
   confirmation?: "required";
   /** What the provider wants back with the call in the next request. Only the adapter that made it reads it. */

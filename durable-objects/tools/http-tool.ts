@@ -3,6 +3,7 @@
 import type { ToolResult, ToolSource } from "../../schemas/tool.ts";
 import { concealedStart, hiddenAt, type Hidden } from "../../src/run/concealed.ts";
 import { cutText, ownMessage, shapeOutput, toolError } from "../../src/run/tool-output.ts";
+import { parseExact } from "../../src/wire/exact-json.ts";
 import { toHex } from "../../src/wire/hex.ts";
 import { parseJson } from "../../src/wire/json.ts";
 import { secretOf } from "../secret.ts";
@@ -18,10 +19,10 @@ const MAX_ID = 256;
 /** Rejects when the tool cannot be reached or breaks off. */
 export async function httpTool(
   source: Extract<ToolSource, { type: "http" }>,
-  { toolCallId, input }: ToolCallInput,
+  { toolCallId, input, inputJson }: ToolCallInput,
   { env, runId, maxOutputBytes, signal }: CallPlace,
 ): Promise<ToolResult> {
-  const body = JSON.stringify(input);
+  const body = inputJson ?? JSON.stringify(input);
   const id = `${runId}/${await headerSafe(toolCallId)}`;
   const headers: Record<string, string> = {
     "content-type": "application/json",
@@ -63,11 +64,11 @@ async function resultOf(
     return toolError("The tool answered with an HTML page instead of JSON.");
   }
   if (cut) return { output: cutText(concealedStart(text, hidden), maxBytes) };
-  if (text.trim() === "") return shapeOutput(undefined, maxBytes, hidden);
+  if (text.trim() === "") return shapeOutput(undefined, maxBytes, hidden, parseExact);
   if (/[/+]json$/.test(mediaType) && parseJson(text) === undefined) {
     return toolError("The tool's answer says that it is JSON, and is not.");
   }
-  return shapeOutput(text, maxBytes, hidden);
+  return shapeOutput(text, maxBytes, hidden, parseExact);
 }
 
 /** A call's id is the model provider's, and may hold anything. What is not safe in a header is escaped; what is too long is hashed. */

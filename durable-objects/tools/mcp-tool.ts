@@ -4,6 +4,7 @@ import { concealedError, hiddenAt } from "../../src/run/concealed.ts";
 import { mcpResult } from "../../src/run/mcp-result.ts";
 import { offers } from "../../src/run/tool-access.ts";
 import { toolError } from "../../src/run/tool-output.ts";
+import { exactValue, parseExact } from "../../src/wire/exact-json.ts";
 import { locate } from "./mcp-endpoint.ts";
 import type { CallPlace, ToolCallInput } from "./tool-place.ts";
 
@@ -11,7 +12,7 @@ type McpSource = Exclude<ToolSource, { type: "http" }>;
 
 export async function callMcpTool(
   { name, source }: CallableTool & { source: McpSource },
-  { toolCallId, input }: ToolCallInput,
+  { toolCallId, input, inputJson }: ToolCallInput,
   where: CallPlace,
 ): Promise<ToolResult> {
   const server = where.servers.find((one) => offers(one, { source }));
@@ -26,13 +27,15 @@ export async function callMcpTool(
   };
   const answer = await where.connections.request(located.endpoint, {
     method: "tools/call",
-    params: { name: source.toolName, arguments: input },
+    params: { name: source.toolName, arguments: exactValue(inputJson, input) },
     signal: where.signal,
     onProgress: (progress) => {
       if (!where.signal.aborted) tell("running", concealedError(detailOf(progress), hidden).slice(0, MAX_DETAIL));
     },
   });
-  const result = answer.ok ? mcpResult(answer.result, where.maxOutputBytes, hidden) : toolError(answer.error, hidden);
+  const result = answer.ok
+    ? mcpResult(answer.result, where.maxOutputBytes, hidden, parseExact)
+    : toolError(answer.error, hidden);
   if (reported && !where.signal.aborted) tell(result.isError === true ? "failed" : "completed");
   return result;
 }

@@ -19,6 +19,8 @@ export interface ToolPlace {
 export interface ToolCallInput {
   toolCallId: string;
   input: JsonRecord;
+  /** The input's JSON text, where `input` cannot hold its numbers. */
+  inputJson?: string | undefined;
 }
 
 /** How far a call is, as `tool_progress` tells it. */

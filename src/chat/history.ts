@@ -1,7 +1,8 @@
 // The conversation of a chat as its entries: which calls are open, where a result goes, and how a history is made whole. Pure.
 import type { HistoryEntry } from "../../schemas/chat.ts";
 import type { CallRecord, ToolResult } from "../../schemas/tool.ts";
-import { asRecord, parseJson } from "../wire/json.ts";
+import { heldJson, parseExact } from "../wire/exact-json.ts";
+import { asRecord } from "../wire/json.ts";
 
 export type CallEntry = NonNullable<HistoryEntry["tool_calls"]>[number];
 /** What the entry of a result says of it. */
@@ -16,8 +17,8 @@ export const UNKNOWN_EFFECT: ToolResult = {
 };
 
 /** A result as its entry says it. */
-export const answerOf = ({ output, isError }: ToolResult): Answer => ({
-  content: typeof output === "string" ? output : (JSON.stringify(output) ?? "null"),
+export const answerOf = ({ output, outputJson, isError }: ToolResult): Answer => ({
+  content: typeof output === "string" ? output : (outputJson ?? JSON.stringify(output) ?? "null"),
   ...(isError === true && { is_error: true }),
 });
 
@@ -32,10 +33,12 @@ export function recordOf({
   echo,
   tool,
 }: CallEntry): CallRecord {
+  const { value, json } = heldJson(parseExact(text)?.value);
   return {
     toolCallId: id,
     toolName: name,
-    input: asRecord(parseJson(text)?.value) ?? {},
+    input: asRecord(value) ?? {},
+    ...(json !== undefined && { inputJson: json }),
     execution,
     ...(confirmation !== undefined && { confirmation }),
     ...(echo !== undefined && { echo }),
@@ -47,6 +50,7 @@ export function callEntryOf({
   toolCallId,
   toolName,
   input,
+  inputJson,
   execution,
   confirmation,
   echo,
@@ -54,7 +58,7 @@ export function callEntryOf({
 }: CallRecord): CallEntry {
   return {
     id: toolCallId,
-    function: { name: toolName, arguments: JSON.stringify(input) },
+    function: { name: toolName, arguments: inputJson ?? JSON.stringify(input) },
     execution,
     ...(confirmation !== undefined && { confirmation }),
     ...(echo !== undefined && { echo }),

@@ -44,10 +44,11 @@ function messageOf(entry: HistoryEntry): Message[] {
           role,
           ...(content !== "" && { content }),
           ...(calls.length > 0 && {
-            toolCalls: calls.map(({ toolCallId, toolName, input, echo }) => ({
+            toolCalls: calls.map(({ toolCallId, toolName, input, inputJson, echo }) => ({
               toolCallId,
               toolName,
               input,
+              ...(inputJson !== undefined && { inputJson }),
               ...(echo !== undefined && { echo }),
             })),
           }),

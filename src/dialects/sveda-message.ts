@@ -1,6 +1,7 @@
 // One message of a Sveda request: what it says, what a model reads of it, and what a page shows. Pure.
 import type { ChatImage, HistoryEntry } from "../../schemas/chat.ts";
 import type { SvedaMessage } from "../../schemas/dialects/sveda.ts";
+import { parseExact } from "../wire/exact-json.ts";
 import { asRecord, asText, isRecord, jsonText, parseJson, type JsonRecord } from "../wire/json.ts";
 
 export interface MessageReading {
@@ -174,7 +175,7 @@ function callOf(
 
 /** Always the JSON text of an object: providers take no other. */
 function argumentsText(input: unknown): string {
-  const value = typeof input === "string" ? parseJson(input)?.value : input;
+  const value = typeof input === "string" ? parseExact(input)?.value : input;
   return (isRecord(value) ? jsonText(value) : undefined) ?? "{}";
 }
 

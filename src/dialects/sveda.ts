@@ -4,7 +4,7 @@ import type { SvedaEvent } from "../../schemas/dialects/sveda.ts";
 import { payloadSchemas, type LogEntry, type Payload } from "../../schemas/event.ts";
 import { outcomeSchema } from "../../schemas/outcome.ts";
 import { parseJson } from "../wire/json.ts";
-import { inputOf, outputOf, renderDataOf } from "../wire/log-entry.ts";
+import { exactInputOf, exactOutputOf, renderDataOf } from "../wire/log-entry.ts";
 import { SSE_HEARTBEAT, sseData, sseFrame, ssePreamble } from "../wire/sse-writer.ts";
 import type { Dialect, DialectRun } from "./dialect.ts";
 import { errorEvent, finishOf } from "./sveda-end.ts";
@@ -102,7 +102,7 @@ function toolCall(call: Payload<"tool_call">, names: Names): SvedaEvent {
     toolCallId,
     toolName,
     target: execution === "server" ? "backend" : "frontend",
-    input: inputOf(call),
+    input: exactInputOf(call),
     ...(confirmation !== undefined && { confirmation }),
     ...names,
   };
@@ -116,7 +116,7 @@ function toolResult(result: Payload<"tool_result">, at: number, names: Names): S
     type: "tool.result",
     toolCallId,
     toolName,
-    output: outputOf(result),
+    output: exactOutputOf(result),
     ...(renderHint !== undefined && { renderHint }),
     ...(renderData !== undefined && { renderData }),
     ...(result.decision === undefined ? names : { timestamp: rfc3339(at) }),

@@ -6,7 +6,11 @@ import { fieldProblem, found, refused, type Problem, type Result } from "./probl
 const MAX_DRAIN_BYTES = 16 * 1024 * 1024;
 
 /** `undefined` for an empty body. `limit` in bytes. */
-export async function readJson(request: Request, limit: number): Promise<Result<JsonRecord | undefined>> {
+export async function readJson(
+  request: Request,
+  limit: number,
+  parse: typeof parseJson = parseJson,
+): Promise<Result<JsonRecord | undefined>> {
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) return refused(tooLarge(limit));
   if (request.body === null || declared === 0) return found(undefined);
@@ -24,7 +28,7 @@ export async function readJson(request: Request, limit: number): Promise<Result<
   if (bytes.byteLength === 0) return found(undefined);
   const text = decode(bytes);
   if (text === undefined) return refused(fieldProblem("", "is not UTF-8", "encoding"));
-  const parsed = parseJson(text);
+  const parsed = parse(text);
   if (parsed === undefined) return refused(fieldProblem("", "is not JSON", "json"));
   if (!isRecord(parsed.value)) return refused(fieldProblem("", "is not a JSON object", "object"));
   return found(parsed.value);

@@ -8,6 +8,7 @@ import { cancelRequestSchema, runIdSchema, ticketRequestSchema } from "../../sch
 import { wireIssues } from "../run/issues.ts";
 import { authorize } from "./authorize.ts";
 import { readJson } from "./body.ts";
+import { parseRunBody } from "./exact-body.ts";
 import { continueRun, notWaiting } from "./continue-run.ts";
 import {
   fieldProblem,
@@ -53,7 +54,7 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
   const framing = framingOf(request);
   const start = readFrom(request);
   if (!start.ok) return refuseCursor(start.problem, framing);
-  const body = await readJson(request, config.limits.maxBodyBytes);
+  const body = await readJson(request, config.limits.maxBodyBytes, parseRunBody);
   if (!body.ok) return problemResponse(body.problem);
   const named = await nameStart(body.value, key, tenant.value);
   if (!named.ok) return problemResponse(named.problem);

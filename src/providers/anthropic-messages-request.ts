@@ -8,6 +8,7 @@ import {
   generationOf,
   headersOf,
   messagesOf,
+  inputValue,
   outputText,
   partsOf,
   textOf,
@@ -72,16 +73,16 @@ export function anthropicRequest(request: StartRequest, target: Target, key: str
 
 function blocks(message: Message, echo: JsonRecord | undefined): Block[] {
   if (message.role === "tool") {
-    const { toolCallId, output, isError } = message;
-    const content = outputText(output);
+    const { toolCallId, isError } = message;
+    const content = outputText(message);
     return [{ type: "tool_result", tool_use_id: toolCallId, content, ...(isError === true && { is_error: true }) }];
   }
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
-  const uses = calls.map(({ toolCallId, toolName, input }) => ({
+  const uses = calls.map((call) => ({
     type: "tool_use",
-    id: toolCallId,
-    name: toolName,
-    input,
+    id: call.toolCallId,
+    name: call.toolName,
+    input: inputValue(call),
   }));
   if (echo !== undefined) return withThoughts(textOf(message), uses, echo, (text) => ({ type: "text", text }));
   return [

@@ -9,6 +9,7 @@ import {
   generationOf,
   headersOf,
   messagesOf,
+  inputValue,
   outputText,
   partsOf,
   textOf,
@@ -73,13 +74,13 @@ function escapeSegment(text: string): string {
 
 function blocksOf(message: Message, echo: JsonRecord | undefined): Block[] {
   if (message.role === "tool") {
-    const { toolCallId, output, isError } = message;
-    const content = [{ text: outputText(output) }];
+    const { toolCallId, isError } = message;
+    const content = [{ text: outputText(message) }];
     return [{ toolResult: { toolUseId: toolCallId, content, ...(isError === true && { status: "error" }) } }];
   }
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
-  const uses = calls.map(({ toolCallId, toolName, input }) => {
-    return { toolUse: { toolUseId: toolCallId, name: toolName, input } };
+  const uses = calls.map((call) => {
+    return { toolUse: { toolUseId: call.toolCallId, name: call.toolName, input: inputValue(call) } };
   });
   if (echo !== undefined) return withThoughts(textOf(message), uses, echo, (text) => ({ text }));
   return [

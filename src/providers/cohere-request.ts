@@ -7,6 +7,7 @@ import {
   headersOf,
   imageAddress,
   messagesOf,
+  inputText,
   outputText,
   partsOf,
   textOf,
@@ -77,15 +78,15 @@ function toolsOf({ tools = [], toolChoice }: StartRequest): { tools: unknown[]; 
 
 function wireMessage(message: Message): Record<string, unknown> {
   if (message.role === "tool") {
-    return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message.output) };
+    return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message) };
   }
   if (message.role === "user") return { role: "user", content: wireContent(message) };
   const text = textOf(message);
   if (message.role === "system" || message.toolCalls === undefined) return { role: message.role, content: text };
-  const calls = message.toolCalls.map(({ toolCallId, toolName, input }) => ({
-    id: toolCallId,
+  const calls = message.toolCalls.map((call) => ({
+    id: call.toolCallId,
     type: "function",
-    function: { name: toolName, arguments: JSON.stringify(input) },
+    function: { name: call.toolName, arguments: inputText(call) },
   }));
   // What is said before calls is their plan.
   return { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls };

@@ -1,5 +1,7 @@
 // What every request builder needs of a start request: its messages, whichever way they were given, and shared checks.
+import type { JsonRecord } from "../../schemas/json.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import { exactValue } from "../wire/exact-json.ts";
 
 /** `messages` win over `prompt`, as in IndeRun's own adapter. */
 export function messagesOf(request: StartRequest): Message[] {
@@ -91,10 +93,29 @@ export function forgottenTools(
   return forgotten.map((name) => ({ name, parameters: { type: "object" } }));
 }
 
-/** A tool's output as the text a model reads. */
-export function outputText(output: unknown): string {
-  return typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
+interface GivenInput {
+  input: JsonRecord;
+  inputJson?: string | undefined;
 }
+
+interface GivenOutput {
+  output?: unknown;
+  outputJson?: string | undefined;
+}
+
+/** A call's input as JSON text, with every digit. */
+export const inputText = ({ input, inputJson }: GivenInput): string => inputJson ?? JSON.stringify(input);
+
+/** A call's input for a body that holds it as a value, to be written by `JSON.stringify`. */
+export const inputValue = ({ input, inputJson }: GivenInput): unknown => exactValue(inputJson, input);
+
+/** A tool's output as the text a model reads, with every digit. */
+export function outputText({ output, outputJson }: GivenOutput): string {
+  return typeof output === "string" ? output : (outputJson ?? JSON.stringify(output) ?? "null");
+}
+
+/** A tool's output for a body that holds it as a value, to be written by `JSON.stringify`. */
+export const outputValue = ({ output, outputJson }: GivenOutput): unknown => exactValue(outputJson, output);
 
 /** `baseUrl` + path + configured query. */
 export function urlOf(baseUrl: string | undefined, path: string, query: Record<string, string> | undefined): string {

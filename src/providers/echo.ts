@@ -2,6 +2,7 @@
 import type { Target } from "../../schemas/config.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
+import { heldJson } from "../wire/exact-json.ts";
 import { jsonText } from "../wire/json.ts";
 import type { Adapter } from "./provider.ts";
 
@@ -19,7 +20,10 @@ export const heldValue = (value: unknown): unknown => {
   return json === "" || json.length > MAX_ECHO ? " ".repeat(MAX_ECHO + 1) : value;
 };
 
-/** The events with their echoes as they travel: only what the target wants, under its name; `diagnostic` `echo_dropped` for one that is too large. */
+/**
+ * The events with their echoes as they travel: only what the target wants, under its name; `diagnostic` `echo_dropped` for one that is too large, or
+ * has a number that a JavaScript number cannot hold.
+ */
 export function stampEchoes(
   events: ProviderEvent[],
   adapter: Adapter,
@@ -36,7 +40,11 @@ export function stampEchoes(
     const stamp = { adapter: target.adapter, target: target.id, model: target.model ?? "" };
     const stamped = { ...stamp, ...(prefix !== undefined && { prefix }), ...wanted };
     const length = new TextEncoder().encode(jsonText(stamped) ?? " ".repeat(MAX_ECHO + 1)).byteLength;
-    return length > MAX_ECHO ? [{ type: "diagnostic", code: "echo_dropped" }, call] : [{ ...call, echo: stamped }];
+    // It is kept as a value, and one with another number is not what the provider wants back.
+    const isHeld = heldJson(stamped).json === undefined;
+    return length > MAX_ECHO || !isHeld
+      ? [{ type: "diagnostic", code: "echo_dropped" }, call]
+      : [{ ...call, echo: stamped }];
   });
 }
 

@@ -1,4 +1,5 @@
 // Writes a tool call's input as JSON text while Gemini streams it as values under paths. Paths come in the order of the document; what does not is refused, never guessed at.
+import { isKeptNumber } from "../wire/exact-json.ts";
 import { asText, jsonText, parseJson, type JsonRecord } from "../wire/json.ts";
 
 export interface PartialArgs {
@@ -99,7 +100,7 @@ const levelFor = (child: Segment): Level =>
 /** The value as JSON text; `undefined` when the piece has none. */
 function valueOf({ stringValue, numberValue, boolValue, nullValue }: JsonRecord): string | undefined {
   if (typeof stringValue === "string") return JSON.stringify(stringValue);
-  if (typeof numberValue === "number") return JSON.stringify(numberValue);
+  if (typeof numberValue === "number" || isKeptNumber(numberValue)) return JSON.stringify(numberValue);
   if (typeof boolValue === "boolean") return JSON.stringify(boolValue);
   return nullValue === undefined ? undefined : "null";
 }

@@ -6,7 +6,9 @@ import { idRules, withCallIds } from "./call-ids.ts";
 import {
   generationOf,
   headersOf,
+  inputValue,
   messagesOf,
+  outputValue,
   partsOf,
   textOf,
   toolNameAt,
@@ -104,9 +106,9 @@ function turn(message: Exclude<Message, { role: "tool" }>, target: Target): Wire
   const unsigned = checksSignatures(target.model ?? "") && signatures.every((signature) => signature === undefined);
   return [
     ...partsOf(message).map(wirePart),
-    ...calls.map(({ toolCallId, toolName, input }, index) => {
+    ...calls.map((call, index) => {
       const thoughtSignature = signatures[index] ?? (unsigned ? UNSIGNED : undefined);
-      const functionCall = { id: toolCallId, name: toolName, args: input };
+      const functionCall = { id: call.toolCallId, name: call.toolName, args: inputValue(call) };
       return { functionCall, ...(thoughtSignature !== undefined && { thoughtSignature }) };
     }),
   ];
@@ -118,7 +120,8 @@ const UNSIGNED = "skip_thought_signature_validator";
 const checksSignatures = (model: string): boolean => !/^(models\/)?(gemma|gemini-[12]\b)/.test(model);
 
 function resultPart(message: Extract<Message, { role: "tool" }>, toolName: string | undefined): WirePart {
-  const { toolCallId, output, isError } = message;
+  const { toolCallId, isError } = message;
+  const output = outputValue(message);
   const response = isError === true ? { error: output } : { output };
   return { functionResponse: { id: toolCallId, name: toolName ?? toolCallId, response } };
 }

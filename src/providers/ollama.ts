@@ -9,6 +9,7 @@ import type { Stage } from "../wire/stage.ts";
 import {
   generationOf,
   headersOf,
+  inputValue,
   messagesOf,
   outputText,
   partsOf,
@@ -152,12 +153,12 @@ function ollamaRequest(request: StartRequest, target: Target, key: string | unde
 /** A result names the tool, not only the call. */
 function wireMessage(message: Message, toolName: string | undefined): Record<string, unknown> {
   if (message.role === "tool") {
-    const { toolCallId, output } = message;
+    const { toolCallId } = message;
     return {
       role: "tool",
       tool_name: toolName,
       tool_call_id: toolCallId,
-      content: outputText(output),
+      content: outputText(message),
     };
   }
   const images = partsOf(message).flatMap((part) =>
@@ -169,9 +170,9 @@ function wireMessage(message: Message, toolName: string | undefined): Record<str
     content: textOf(message),
     ...(images.length > 0 && { images }),
     ...(calls !== undefined && {
-      tool_calls: calls.map(({ toolCallId, toolName, input }) => ({
-        id: toolCallId,
-        function: { name: toolName, arguments: input },
+      tool_calls: calls.map((call) => ({
+        id: call.toolCallId,
+        function: { name: call.toolName, arguments: inputValue(call) },
       })),
     }),
   };

@@ -8,6 +8,7 @@ import {
   headersOf,
   imageAddress,
   messagesOf,
+  inputText,
   outputText,
   partsOf,
   textOf,
@@ -170,7 +171,7 @@ function wireMessage(
   echoOf: (call: Call) => JsonRecord,
 ): Record<string, unknown> {
   if (message.role === "tool") {
-    return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message.output) };
+    return { role: "tool", tool_call_id: message.toolCallId, content: outputText(message) };
   }
   // Only a user's message may hold images.
   if (message.role === "user") return { role: "user", content: preset.images ? wireContent(message) : textOf(message) };
@@ -178,7 +179,7 @@ function wireMessage(
   const calls = message.toolCalls?.map((call) => ({
     id: call.toolCallId,
     type: "function",
-    function: { name: call.toolName, arguments: JSON.stringify(call.input) },
+    function: { name: call.toolName, arguments: inputText(call) },
     extra_content: echoOf(call)["extra_content"],
   }));
   const [first] = message.toolCalls ?? [];

@@ -6,6 +6,7 @@ import {
   generationOf,
   headersOf,
   messagesOf,
+  inputText,
   outputText,
   partsOf,
   textOf,
@@ -79,11 +80,11 @@ function inputItems(message: Message, target: Target): InputItem[] {
       return [{ role: "user", content: userContent(message) }];
     case "assistant": {
       const text = textOf(message);
-      const calls = (message.toolCalls ?? []).map(({ toolCallId, toolName, input }) => ({
+      const calls = (message.toolCalls ?? []).map((call) => ({
         type: "function_call",
-        call_id: toolCallId,
-        name: toolName,
-        arguments: JSON.stringify(input),
+        call_id: call.toolCallId,
+        name: call.toolName,
+        arguments: inputText(call),
       }));
       const [first] = message.toolCalls ?? [];
       const echo = first === undefined ? undefined : echoFor(target, first);
@@ -91,7 +92,7 @@ function inputItems(message: Message, target: Target): InputItem[] {
       return withThoughts(text, calls, echo ?? {}, said);
     }
     case "tool":
-      return [{ type: "function_call_output", call_id: message.toolCallId, output: outputText(message.output) }];
+      return [{ type: "function_call_output", call_id: message.toolCallId, output: outputText(message) }];
   }
 }
 

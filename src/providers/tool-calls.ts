@@ -2,6 +2,7 @@
 import type { ProviderOutput } from "../../schemas/provider.ts";
 import { jsonScan, type JsonScan } from "../wire/json-scan.ts";
 import { asRecord, jsonText, type JsonRecord } from "../wire/json.ts";
+import { heldJson, isKeptNumber } from "../wire/exact-json.ts";
 import { parseBounded } from "../wire/json-bounded.ts";
 
 /** Calls per answer. */
@@ -124,7 +125,8 @@ export function toolCallCollector(): ToolCallCollector {
     finish(cut) {
       const whole: WholeCall[] = [];
       for (const call of calls) {
-        const input = cut && isBare(call) ? undefined : inputOf(call);
+        const { value, json } = heldJson(cut && isBare(call) ? undefined : inputOf(call));
+        const input = asRecord(value);
         if (input === undefined || call.name === "") continue;
         const { name: toolName, echo } = call;
         whole.push({
@@ -132,6 +134,7 @@ export function toolCallCollector(): ToolCallCollector {
           toolCallId: showId(call),
           toolName,
           input,
+          ...(json !== undefined && { inputJson: json }),
           ...(echo !== undefined && { echo }),
         });
       }
@@ -155,7 +158,7 @@ export function toolCallCollector(): ToolCallCollector {
 /** What a provider calls arguments: JSON text, an object or nothing. Anything else is kept as the fault it is. */
 export function inputPiece(value: unknown): ToolCallPiece["input"] {
   if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
-  return asRecord(value) ?? jsonText(value) ?? "[";
+  return (isKeptNumber(value) ? undefined : asRecord(value)) ?? jsonText(value) ?? "[";
 }
 
 /** The input that a call has from its start, as an object or as its JSON text; pieces win over it. A part of one says nothing. */

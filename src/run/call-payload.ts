@@ -1,8 +1,10 @@
-// Tool calls and results as events hold them: what looks like a secret travels as JSON text, and is read back as it was. Pure.
+// Tool calls and results as events hold them: what looks like a secret, and a number that a
+// JavaScript number cannot hold, travels as JSON text, and is read back as it was. Pure.
 import type { Payload } from "../../schemas/event.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { CallRecord, ToolResult } from "../../schemas/tool.ts";
 import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
+import { parsedJson, recordOf } from "./json-values.ts";
 import { hasSecretKey } from "./secret-keys.ts";
 
 export function callOf({
@@ -12,12 +14,14 @@ export function callOf({
   confirmation,
   ...payload
 }: Payload<"tool_call">): CallRecord {
-  const input = payload.input ?? recordOf(payload.inputJson);
-  const echo = payload.echoJson === undefined ? payload.echo : recordOf(payload.echoJson);
+  const { inputJson } = payload;
+  const input = payload.input ?? recordIn(inputJson);
+  const echo = payload.echoJson === undefined ? payload.echo : recordIn(payload.echoJson);
   return {
     toolCallId,
     toolName,
     input,
+    ...(isNeeded(inputJson, input) && { inputJson }),
     execution,
     ...(confirmation !== undefined && { confirmation }),
     ...(echo !== undefined && { echo }),
@@ -26,10 +30,11 @@ export function callOf({
 
 export function resultOf(payload: Payload<"tool_result">): ToolResult {
   const { outputJson, isError, renderHint, renderDataJson } = payload;
-  const output = outputJson === undefined ? (payload.output ?? null) : parse(outputJson);
-  const renderData = renderDataJson === undefined ? payload.renderData : recordOf(renderDataJson);
+  const output = outputJson === undefined ? (payload.output ?? null) : (parsedJson(outputJson) ?? null);
+  const renderData = renderDataJson === undefined ? payload.renderData : recordIn(renderDataJson);
   return {
     output,
+    ...(isNeeded(outputJson, output) && { outputJson }),
     ...(isError !== undefined && { isError }),
     ...(renderHint !== undefined && { renderHint }),
     ...(renderData !== undefined && { renderData }),
@@ -40,10 +45,12 @@ const tooDeep = refusal("The tool's output is nested too deeply.");
 
 /** A result's part of its event. An output that recursive code could not walk is replaced by an error. */
 export function resultPayload(result: ToolResult): Omit<Payload<"tool_result">, "toolCallId" | "toolName"> {
-  const { output, isError, renderHint, renderData } = result;
+  const { output, outputJson, isError, renderHint, renderData } = result;
   if (depthOf([output, renderData], MAX_JSON_DEPTH + 1) > MAX_JSON_DEPTH + 1) return tooDeep;
   return {
-    ...(hasSecretKey(output) ? { outputJson: JSON.stringify(output) } : { output: output ?? null }),
+    ...(outputJson !== undefined || hasSecretKey(output)
+      ? { outputJson: outputJson ?? JSON.stringify(output) }
+      : { output: output ?? null }),
     ...(isError === true && { isError }),
     ...(renderHint !== undefined && { renderHint }),
     ...(renderData !== undefined &&
@@ -56,20 +63,9 @@ export function refusal(error: string): { output: JsonRecord; isError: true } {
   return { output: { success: false, error }, isError: true };
 }
 
-function parse(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return null;
-  }
-}
+/** Whether a value's text says what the value cannot hold: the digits of its numbers. */
+const isNeeded = (json: string | undefined, value: unknown): boolean =>
+  json !== undefined && JSON.stringify(value) !== json;
 
-function recordOf(text = "{}"): JsonRecord {
-  const value = parse(text);
-  return isRecord(value) ? value : {};
-}
-
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+const recordIn = (text: string | undefined): JsonRecord =>
+  (text === undefined ? undefined : recordOf(parsedJson(text))) ?? {};

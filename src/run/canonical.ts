@@ -19,7 +19,7 @@ export function depthOf(value: unknown, limit: number): number {
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (next.depth > deepest) deepest = next.depth;
     if (deepest > limit) return deepest;
-    if (typeof next.value !== "object" || next.value === null) continue;
+    if (typeof next.value !== "object" || next.value === null || JSON.isRawJSON(next.value)) continue;
     for (const child of Object.values(next.value)) stack.push({ value: child, depth: next.depth + 1 });
   }
   return deepest;

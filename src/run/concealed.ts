@@ -43,7 +43,7 @@ export function concealed(value: unknown, hidden: Hidden): unknown {
   if (hidden.secrets.length === 0) return value;
   if (typeof value === "string") return concealedText(value, hidden);
   if (Array.isArray(value)) return value.map((item) => concealed(item, hidden));
-  if (!isRecord(value)) return value;
+  if (!isRecord(value) || JSON.isRawJSON(value)) return value;
   const entries = Object.entries(value).map(([key, inner]) => [concealedText(key, hidden), concealed(inner, hidden)]);
   return Object.fromEntries(entries);
 }

@@ -25,10 +25,11 @@ export function continuedRequest(body: StartRequest, { request, turns, open }: W
   const forced = toolChoice === "required" || typeof toolChoice === "object";
   const chosen = own.route ?? own.targets;
   const { route, targets, ...others } = earlier;
-  const results = toolResults.map(({ toolCallId, output, isError }): Message => ({
+  const results = toolResults.map(({ toolCallId, output, outputJson, isError }): Message => ({
     role: "tool",
     toolCallId,
     output,
+    ...(outputJson !== undefined && { outputJson }),
     ...(isError !== undefined && { isError }),
   }));
   const given = new Set(toolResults.map(({ toolCallId }) => toolCallId));
@@ -44,10 +45,11 @@ export function continuedRequest(body: StartRequest, { request, turns, open }: W
     },
     carried: open
       .filter(({ toolCallId }) => !given.has(toolCallId))
-      .map(({ toolCallId: id, toolName, input, execution, confirmation, echo, tool }) => ({
+      .map(({ toolCallId: id, toolName, input, inputJson, execution, confirmation, echo, tool }) => ({
         toolCallId: id,
         toolName,
         input,
+        ...(inputJson !== undefined && { inputJson }),
         execution,
         ...(confirmation !== undefined && { confirmation }),
         ...(echo !== undefined && { echo }),

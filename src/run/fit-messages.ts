@@ -30,8 +30,9 @@ export function fitMessages(messages: Message[], maxBytes: number): Message[] {
 /** An output as text that is cut, when it is long. */
 function shortened(message: Message): Message {
   if (message.role !== "tool") return message;
-  const text = typeof message.output === "string" ? message.output : (JSON.stringify(message.output) ?? "null");
-  return utf8Length(text) <= SHORT_OUTPUT ? message : { ...message, output: cutText(text, SHORT_OUTPUT) };
+  const { output, outputJson, ...rest } = message;
+  const text = typeof output === "string" ? output : (outputJson ?? JSON.stringify(output) ?? "null");
+  return utf8Length(text) <= SHORT_OUTPUT ? message : { ...rest, output: cutText(text, SHORT_OUTPUT) };
 }
 
 function firstKept(messages: readonly Message[], sizes: readonly number[], maxBytes: number): number {

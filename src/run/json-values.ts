@@ -9,3 +9,13 @@ export const recordOf = (value: unknown): JsonRecord | undefined => (isRecord(va
 /** A string that is not empty; anything else is absent. */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
+
+/** What a text holds; `undefined` when it is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}

@@ -41,11 +41,11 @@ export function fitOutput(state: RunState, event: ProviderOutput): FittedOutput 
       return { draft: { type: "tool_call_delta", payload }, whole: true };
     }
     case "tool_call": {
-      const { toolCallId, toolName, input, echo } = event;
-      const inputJson = JSON.stringify(input);
+      const { toolCallId, toolName, input, inputJson: exact, echo } = event;
+      const inputJson = exact ?? JSON.stringify(input);
       const shown = state.openInputs.find((open) => open.toolCallId === toolCallId)?.bytes ?? 0;
       if (utf8Length(inputJson) - shown > room) return nothing;
-      const material = hasSecretKey(input) ? { inputJson } : { input };
+      const material = exact !== undefined || hasSecretKey(input) ? { inputJson } : { input };
       const payload = { toolCallId, toolName, ...material, ...whoseCall(state.charter, toolName), ...echoed(echo) };
       return { draft: { type: "tool_call", payload }, whole: true };
     }

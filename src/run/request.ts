@@ -2,8 +2,9 @@
 import * as v from "valibot";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import { startRequestSchema, type Message, type StartRequest } from "../../schemas/run.ts";
-import { depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
+import { canonicalJson, depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { wireIssues } from "./issues.ts";
+import { parsedJson } from "./json-values.ts";
 import { findSecretKeys } from "./secret-keys.ts";
 import { choiceIssue } from "./tool-choice.ts";
 import { utf8Length } from "./utf8.ts";
@@ -73,6 +74,9 @@ function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
   for (const [index, message] of (request.messages ?? []).entries()) {
     yield* messageIssues(message, `/messages/${index}`);
   }
+  for (const [index, { output, outputJson }] of (request.toolResults ?? []).entries()) {
+    yield* textIssues(`/toolResults/${index}/outputJson`, output, outputJson);
+  }
   const names = new Set<string>();
   for (const [index, tool] of (request.tools ?? []).entries()) {
     if (names.has(tool.name)) yield issue(`/tools/${index}/name`, "is used twice", "uniqueItems");
@@ -96,7 +100,13 @@ function* continuationIssues(request: StartRequest): Generator<ValidationIssue> 
 function* messageIssues(message: Message, path: string): Generator<ValidationIssue> {
   if (message.role === "tool") {
     if (!("output" in message)) yield issue(`${path}/output`, "is missing", "required");
+    yield* textIssues(`${path}/outputJson`, message.output, message.outputJson);
     return;
+  }
+  if (message.role === "assistant") {
+    for (const [index, { input, inputJson }] of (message.toolCalls ?? []).entries()) {
+      yield* textIssues(`${path}/toolCalls/${index}/inputJson`, input, inputJson);
+    }
   }
   if (message.content === undefined && (message.role !== "assistant" || message.toolCalls === undefined)) {
     yield issue(`${path}/content`, "is missing; an assistant message needs 'content' or 'toolCalls'", "required");
@@ -111,6 +121,16 @@ function* messageIssues(message: Message, path: string): Generator<ValidationIss
     if (part.data !== undefined && part.mediaType === undefined) {
       yield issue(`${at}/mediaType`, "is missing; 'data' needs it", "dependentRequired");
     }
+  }
+}
+
+/** A value and its text are two ways to say one thing. */
+function* textIssues(path: string, value: unknown, text: string | undefined): Generator<ValidationIssue> {
+  if (text === undefined) return;
+  const parsed = parsedJson(text);
+  const isDeep = depthOf(parsed, MAX_JSON_DEPTH) > MAX_JSON_DEPTH;
+  if (isDeep || parsed === undefined || canonicalJson(parsed) !== canonicalJson(value)) {
+    yield issue(path, "is not the JSON text of the value beside it", "const");
   }
 }
 

@@ -31,9 +31,12 @@ export function settleDenied(step: Step, at: number): void {
 /** Carries out all calls that are to be carried out now; one to a tool that nobody has is answered instead. */
 export function makeCalls(step: Step, at: number): void {
   for (const call of runningCalls(step.state)) {
-    const { toolCallId, toolName, input } = call;
+    const { toolCallId, toolName, input, inputJson } = call;
     if (toolOf(step.state.charter, call) === undefined) logResult(step, at, call, unknownTool(toolName));
-    else step.effects.push({ type: "call", toolCallId, toolName, input });
+    else {
+      const exact = inputJson === undefined ? {} : { inputJson };
+      step.effects.push({ type: "call", toolCallId, toolName, input, ...exact });
+    }
   }
 }
 

@@ -17,7 +17,7 @@ export type Effect =
   /** Gives the input of this type, with this step, after `ms` milliseconds, and up to `spreadMs` more at random. */
   | { type: "wake"; input: "retry" | "hedge" | "title"; ms: number; spreadMs: number; step?: number }
   /** Runs a tool, once all that was logged so far is on disk. What comes of it is the input `tool`. */
-  | { type: "call"; toolCallId: string; toolName: string; input: JsonRecord }
+  | { type: "call"; toolCallId: string; toolName: string; input: JsonRecord; inputJson?: string }
   /** Asks a model for a title of the conversation. What comes of it is the input `title`. */
   | { type: "title" }
   /** How a target did, for the tenant's other runs. */

@@ -17,9 +17,12 @@ export function toolError(error: string, hidden?: Hidden): ToolResult {
   return { output: { success: false, error: shown.toWellFormed().slice(0, MAX_ERROR) }, isError: true };
 }
 
+/** What a JSON text holds, its numbers with every digit; `undefined` when it is none. */
+export type ParseJson = (text: string) => { value: unknown } | undefined;
+
 /** Text that is JSON becomes JSON. Output of more than `maxBytes` UTF-8 bytes, as text or JSON text, is cut to text with a mark. */
-export function shapeOutput(value: unknown, maxBytes: number, hidden: Hidden): ToolResult {
-  const said = typeof value === "string" ? fromText(value) : value;
+export function shapeOutput(value: unknown, maxBytes: number, hidden: Hidden, parse: ParseJson): ToolResult {
+  const said = typeof value === "string" ? (parse(value) ?? { value: value.toWellFormed() }).value : value;
   if (depthOf(said, MAX_JSON_DEPTH) > MAX_JSON_DEPTH) {
     return toolError(`The tool's output is nested deeper than ${MAX_JSON_DEPTH} levels.`);
   }
@@ -27,7 +30,8 @@ export function shapeOutput(value: unknown, maxBytes: number, hidden: Hidden): T
   const text = typeof parsed === "string" ? parsed : JSON.stringify(parsed);
   // No JSON value has no text: a server sent nothing.
   if (text === undefined) return { output: nothing };
-  return utf8Length(text) > maxBytes ? { output: cutText(text, maxBytes) } : { output: parsed, ...hintOf(parsed) };
+  if (utf8Length(text) > maxBytes) return { output: cutText(text, maxBytes) };
+  return { ...(typeof parsed === "string" ? { output: parsed } : heldAs(parsed, text)), ...hintOf(parsed) };
 }
 
 /** What stands for an answer that says nothing. */
@@ -46,18 +50,10 @@ export function ownMessage(body: unknown): string | undefined {
   return textOf(error) ?? (isRecord(error) ? textOf(error["message"]) : undefined) ?? textOf(message);
 }
 
-function fromText(text: string): unknown {
-  const json = parsed(text);
-  return json === undefined ? text.toWellFormed() : json.value;
-}
-
-function parsed(text: string): { value: unknown } | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return { value };
-  } catch {
-    return undefined;
-  }
+/** A value without numbers that only its text can hold; with its text where it had some. */
+function heldAs(value: unknown, text: string): Pick<ToolResult, "output" | "outputJson"> {
+  const held: unknown = JSON.parse(text);
+  return JSON.stringify(held) === text ? { output: value } : { output: held, outputJson: text };
 }
 
 /** `{links: [{label or name, url or link, icon?, kind?}]}` is shown as links. */

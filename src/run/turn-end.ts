@@ -38,11 +38,12 @@ const hasSomething = ({ text, reasoning, calls }: FinishedStep): boolean =>
   text !== "" || reasoning !== "" || calls.length > 0;
 
 function withoutDecision(carried: CarriedCall): CallRecord {
-  const { toolCallId, toolName, input, execution, confirmation, echo, result } = carried;
+  const { toolCallId, toolName, input, inputJson, execution, confirmation, echo, result } = carried;
   return {
     toolCallId,
     toolName,
     input,
+    ...(inputJson !== undefined && { inputJson }),
     execution,
     ...(confirmation !== undefined && { confirmation }),
     ...(echo !== undefined && { echo }),

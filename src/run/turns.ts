@@ -59,10 +59,11 @@ function stepMessages({ text, calls }: FinishedStep): Message[] {
   // No model takes a turn of nothing but white space.
   const content = text.trim() === "" ? undefined : text;
   if (content === undefined && calls.length === 0) return [];
-  const toolCalls = calls.map(({ toolCallId, toolName, input, echo }) => ({
+  const toolCalls = calls.map(({ toolCallId, toolName, input, inputJson, echo }) => ({
     toolCallId,
     toolName,
     input,
+    ...(inputJson !== undefined && { inputJson }),
     ...(echo !== undefined && { echo }),
   }));
   return [
@@ -77,6 +78,14 @@ function stepMessages({ text, calls }: FinishedStep): Message[] {
 
 function resultMessage({ toolCallId, result }: CallRecord): Message[] {
   if (result === undefined) return [];
-  const { output, isError } = result;
-  return [{ role: "tool", toolCallId, output, ...(isError === true && { isError }) }];
+  const { output, outputJson, isError } = result;
+  return [
+    {
+      role: "tool",
+      toolCallId,
+      output,
+      ...(outputJson !== undefined && { outputJson }),
+      ...(isError === true && { isError }),
+    },
+  ];
 }

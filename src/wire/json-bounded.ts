@@ -1,5 +1,5 @@
 // Parses the JSON text of one wire event in little more memory than the text itself, or refuses it. Knows no format.
-import { parseJson } from "./json.ts";
+import { parseExact } from "./exact-json.ts";
 
 /** UTF-16 units up to which a text may hold anything: as values it stays small. */
 const SMALL = 65_536;
@@ -14,12 +14,12 @@ const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPENING_BRACKET, OPENING_BRACE] = [0x5b, 0x7b];
 const SPACE = 0x20;
 
-/** As `parseJson`, but `undefined` too for a text that would take a multiple of its size as values. */
+/** As `parseExact`, but `undefined` too for a text that would take a multiple of its size as values. */
 export function parseBounded(text: string): { value: unknown } | undefined {
-  if (text.length <= SMALL) return parseJson(text);
+  if (text.length <= SMALL) return parseExact(text);
   const { crowded, longest } = survey(text);
   if (crowded) return undefined;
-  return isPlain(text, longest) ? parseAround(text, longest) : parseJson(text);
+  return isPlain(text, longest) ? parseAround(text, longest) : parseExact(text);
 }
 
 interface Place {
@@ -56,7 +56,7 @@ function isPlain(text: string, { start, end }: Place): boolean {
 /** A part of a text shares its memory, where the parser would make a second string: half of what a large event takes. */
 function parseAround(text: string, { start, end }: Place): { value: unknown } | undefined {
   const long = text.slice(start + 1, end - 1);
-  const parsed = parseJson(text.slice(0, start) + QUOTED_PLACEHOLDER + text.slice(end));
+  const parsed = parseExact(text.slice(0, start) + QUOTED_PLACEHOLDER + text.slice(end));
   return parsed === undefined ? undefined : { value: filled(parsed.value, long) };
 }
 

@@ -1,6 +1,7 @@
-// Log entries read back: an entry as the event it was, and the values that travel as JSON text because of a secret-looking key. Never changes one.
+// Log entries read back: an entry as the event it was, and the values that travel as JSON text because of a secret-looking key or a number of too many digits. Never changes one.
 import * as v from "valibot";
 import { logEventSchema, type LogEntry, type LogEvent, type Payload } from "../../schemas/event.ts";
+import { exactValue } from "./exact-json.ts";
 import { asRecord, parseJson, type JsonRecord } from "./json.ts";
 
 /**
@@ -19,6 +20,14 @@ export const inputOf = ({ input, inputJson }: Payload<"tool_call">): JsonRecord 
 
 export const outputOf = ({ output, outputJson }: Payload<"tool_result">): unknown =>
   (outputJson === undefined ? output : parseJson(outputJson)?.value) ?? null;
+
+/** As `inputOf`, its numbers with every digit: to be written by `JSON.stringify`, and for nothing else. */
+export const exactInputOf = ({ input, inputJson }: Payload<"tool_call">): JsonRecord =>
+  asRecord(exactValue(inputJson, input)) ?? {};
+
+/** As `outputOf`, its numbers with every digit: to be written by `JSON.stringify`, and for nothing else. */
+export const exactOutputOf = ({ output, outputJson }: Payload<"tool_result">): unknown =>
+  exactValue(outputJson, output) ?? null;
 
 export const renderDataOf = ({ renderData, renderDataJson }: Payload<"tool_result">): JsonRecord | undefined =>
   renderData ?? recordIn(renderDataJson);

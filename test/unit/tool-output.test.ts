@@ -2,10 +2,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cutText, ownMessage, shapeOutput, toolError } from "../../src/run/tool-output.ts";
+import { parseExact } from "../../src/wire/exact-json.ts";
 import { utf8Length } from "../../src/run/utf8.ts";
 
 const LIMIT = 1000;
-const shaped = (value: unknown, maxBytes: number) => shapeOutput(value, maxBytes, { secrets: [], addresses: [] });
+const shaped = (value: unknown, maxBytes: number) =>
+  shapeOutput(value, maxBytes, { secrets: [], addresses: [] }, parseExact);
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
 test.each([

@@ -10,6 +10,7 @@ import { afterEach, describe, expect, inject, test } from "vitest";
 import { listTools, type ListPlace } from "../../durable-objects/tools/list-tools.ts";
 import { mcpConnections, type McpConnections } from "../../durable-objects/tools/mcp-connections.ts";
 import type { CallPlace, ToolTask } from "../../durable-objects/tools/tool-place.ts";
+import { runTool } from "../../durable-objects/tools/run-tool.ts";
 import type { HostServer } from "../../schemas/chat.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { ServerTool, ToolResult, ToolServer } from "../../schemas/tool.ts";
@@ -293,6 +294,23 @@ describe("calls", () => {
     const begun = Date.now();
     expect(await ask(scripted(name), "any")).toEqual(failure(error));
     expect(Date.now() - begun).toBeLessThan(5000);
+  });
+
+  test("R-TOOL-23 R-TOOL-24 a large number reaches a server as it is, and comes back from text that says it", async () => {
+    const exact = { output: { id: 9007199254740992 }, outputJson: '{"id":9007199254740993}' };
+    const server = at(scripted("large-number"));
+    const input = { input: { id: 9007199254740992 }, inputJson: '{"id":9007199254740993}' };
+    const asked = (toolName: string) =>
+      runTool(mcpTool(toolName), { toolCallId: "call_1", ...input }, placeOf({ ...server }));
+    expect(await asked("said")).toEqual(exact);
+    expect(await asked("unsaid")).toEqual(
+      failure("The call was made, but its result holds a number that cannot be passed on with all its digits."),
+    );
+    const sent = (await seen("/mcp/large-number"))
+      .map(({ body }) => body)
+      .filter((body) => body.includes("tools/call"));
+    expect(sent).toHaveLength(2);
+    for (const body of sent) expect(body).toContain('"arguments":{"id":9007199254740993}');
   });
 
   test("R-TOOL-17 a result that holds nothing of use is a success without a value", async () => {

@@ -224,6 +224,12 @@ function scriptMcpCalls(provider: FaultProvider): void {
   on("wrong-id", () => result(999, { content: [] }));
   on("no-message", () => whole(200, JSON_TYPE, '{"hello":"world"}'));
   on("accepted", () => [{ step: "head", status: 202, headers: { "content-length": "0" } }]);
+  on("large-number", ({ id, params }) => {
+    const number = '{"id":9007199254740993}';
+    const says = params.name === "said" ? JSON.stringify(number) : '"Done."';
+    const answer = `{"content":[{"type":"text","text":${says}}],"structuredContent":${number}}`;
+    return whole(200, JSON_TYPE, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${answer}}`);
+  });
   on("odd-result", ({ id }) =>
     result(id, { content: [null, { type: "text" }, { type: "text", text: 7 }, "text"], structuredContent: [] }),
   );
