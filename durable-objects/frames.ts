@@ -1,35 +1,44 @@
-// Frames of a batch, encoded once per dialect: viewers that stand at the same place share the bytes.
+// Frames of a batch: encoded once per dialect, viewers that stand at the same place share the bytes; or for one reader alone, in a dialect that asks for that.
 import type { LogEntry } from "../schemas/event.ts";
-import type { Dialect, DialectRun } from "../src/dialects/dialect.ts";
+import type { DialectRun, EntryDialect, Reading } from "../src/dialects/dialect.ts";
 
+/** Batches must come in order. */
 export interface Frames {
-  text(dialect: Dialect, entries: readonly LogEntry[]): string;
-  bytes(dialect: Dialect, entries: readonly LogEntry[]): Uint8Array;
+  text(entries: readonly LogEntry[]): string;
+  bytes(entries: readonly LogEntry[]): Uint8Array;
 }
 
-export function frames(run: DialectRun): Frames {
-  const encoder = new TextEncoder();
-  const encoders = new Map<Dialect, (entry: LogEntry) => string>();
-  const kept = new Map<Dialect, { first: number; last: number; bytes: Uint8Array }>();
+export function sharedFrames(run: DialectRun): (dialect: EntryDialect) => Frames {
+  const made = new Map<EntryDialect, Frames>();
+  return (dialect) => {
+    const frames = made.get(dialect) ?? keptFrames(dialect.encoder(run));
+    made.set(dialect, frames);
+    return frames;
+  };
+}
 
-  const text: Frames["text"] = (dialect, entries) => {
-    const encode = encoders.get(dialect) ?? dialect.encoder(run);
-    encoders.set(dialect, encode);
+export const ownFrames = ({ encode }: Reading): Frames => framesBy(encode);
+
+function keptFrames(encode: (entry: LogEntry) => string): Frames {
+  const { text, bytes } = framesBy(encode);
+  let kept: { first: number; last: number; bytes: Uint8Array } | undefined;
+  return {
+    text,
+    bytes(entries) {
+      const first = entries[0]?.sequence ?? 0;
+      const last = entries.at(-1)?.sequence ?? 0;
+      if (kept?.first !== first || kept.last !== last) kept = { first, last, bytes: bytes(entries) };
+      return kept.bytes;
+    },
+  };
+}
+
+function framesBy(encode: (entry: LogEntry) => string): Frames {
+  const encoder = new TextEncoder();
+  const text = (entries: readonly LogEntry[]): string => {
     let joined = "";
     for (const entry of entries) joined += encode(entry);
     return joined;
   };
-
-  return {
-    text,
-    bytes(dialect, entries) {
-      const first = entries[0]?.sequence ?? 0;
-      const last = entries.at(-1)?.sequence ?? 0;
-      const before = kept.get(dialect);
-      if (before?.first === first && before.last === last) return before.bytes;
-      const bytes = encoder.encode(text(dialect, entries));
-      kept.set(dialect, { first, last, bytes });
-      return bytes;
-    },
-  };
+  return { text, bytes: (entries) => encoder.encode(text(entries)) };
 }

@@ -2,6 +2,7 @@
 import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
 import type { LogEvent } from "../schemas/event.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
+import type { ThreadBase } from "../schemas/thread.ts";
 import { transition, type Input } from "../src/run/machine.ts";
 import { promptOf, titleOf, titleQuestion } from "../src/run/side-questions.ts";
 import { speaker, type RunState } from "../src/run/state.ts";
@@ -33,7 +34,8 @@ export interface OpenRun {
   log(events: readonly LogEvent[]): Promise<void>;
   /** Resolves when everything decided so far is visible. */
   settled(): Promise<void>;
-  attach(query: AttachQuery): Response | Refusal;
+  /** `base`: what the run's thread held before it. */
+  attach(query: AttachQuery, base?: ThreadBase): Response | Refusal;
   /** The outcome once readers may see it; until then the handle. Waits at most `waitMs` milliseconds. */
   outcome(waitMs: number): Promise<OutcomeAnswer>;
   view(): RunStateView;
@@ -198,7 +200,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       return log.settled();
     },
     settled: () => log.settled(),
-    attach: (query) => readers.attach(query),
+    attach: (query, base) => readers.attach(query, base),
     async outcome(waitMs) {
       const deadline = Date.now() + waitMs;
       while (!log.sealed && Date.now() < deadline) await within(log.changed(), deadline - Date.now());

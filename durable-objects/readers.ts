@@ -1,17 +1,20 @@
 // Who reads a run: attaches streams to its log, and notices when the last reader has been gone for too long.
 import type { AttachQuery, Refusal } from "../schemas/attach.ts";
+import type { ThreadBase } from "../schemas/thread.ts";
+import type { DialectRun, EntryDialect, LogDialect } from "../src/dialects/dialect.ts";
 import { dialectIn, isDialectId } from "../src/dialects/index.ts";
 import { damagedLog, replacedText } from "../src/run/outcome.ts";
-import { frames } from "./frames.ts";
+import { ownFrames, sharedFrames } from "./frames.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
-import { positionOf } from "./run-view.ts";
+import { positionOf, seenOf } from "./run-view.ts";
 import { emptyTranscript, readOn, type Transcript } from "./transcript.ts";
-import { viewerStream } from "./viewer.ts";
+import { viewerStream, type ViewerOptions } from "./viewer.ts";
 import type { Timer } from "./within.ts";
 
 export interface Readers {
-  attach(query: AttachQuery): Response | Refusal;
+  /** `base`: what the run's thread held before it, for a dialect that tells it. */
+  attach(query: AttachQuery, base?: ThreadBase): Response | Refusal;
   /** The run is over: nobody's leaving matters any more. */
   stop(): void;
 }
@@ -25,8 +28,8 @@ export interface ReadersOptions {
 }
 
 export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Readers {
-  const { runId, limits, policies, chat } = row.plan;
-  const shared = frames({ runId, startedAt: row.startedAt, ...(chat !== undefined && { chatId: chat.chatId }) });
+  const { runId, limits, policies } = row.plan;
+  const shared = sharedFrames(dialectRun(row, undefined));
   let transcript: Transcript = emptyTranscript;
   let viewers = 0;
   let stopped = false;
@@ -57,23 +60,37 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
     return transcript;
   }
 
+  type Start = Pick<ViewerOptions, "frames" | "cursor" | "opening">;
+
+  /** A reader of entries. Its answer when there is nothing to read. */
+  function readEntries(dialect: EntryDialect, { from }: AttachQuery, end: number): Start | Response | Refusal {
+    const { cursor, opening } = positionOf(from, end, () => transcriptTo(end));
+    if (cursor > log.visibleTo) return { refused: "cursor_ahead" };
+    if (log.sealed && cursor === log.visibleTo) {
+      return dialect.ending === undefined
+        ? new Response(null, { status: 204 })
+        : new Response(dialect.preamble + dialect.ending, { headers: { "content-type": dialect.contentType } });
+    }
+    const frames = shared(dialect);
+    return { frames, cursor, opening: opening === undefined ? "" : frames.text([opening]) };
+  }
+
+  function readLog(dialect: LogDialect, { from }: AttachQuery, end: number, base: ThreadBase | undefined): Start {
+    const reading = dialect.follow(dialectRun(row, base), seenOf(from, end), log.visibleTo);
+    return { frames: ownFrames(reading), cursor: -1, opening: reading.opening };
+  }
+
   // Readers that a restart has cut off have the same time to come back as any that left.
   if (row.terminal === undefined && row.attached) armGrace();
 
   return {
-    attach(query) {
+    attach(query, base) {
       if (row.swept) return { refused: "gone" };
       const dialect = isDialectId(query.dialect) ? dialectIn(query.dialect, query.framing) : undefined;
       if (dialect === undefined) return { refused: "not_found" };
       const end = row.terminal === undefined ? log.visibleTo : row.terminal - 1;
-      const position = positionOf(query.from, end, () => transcriptTo(end));
-      if (position.cursor > log.visibleTo) return { refused: "cursor_ahead" };
-      const headers = { "content-type": dialect.contentType };
-      if (log.sealed && position.cursor === log.visibleTo) {
-        return dialect.ending === undefined
-          ? new Response(null, { status: 204 })
-          : new Response(dialect.preamble + dialect.ending, { headers });
-      }
+      const start = "follow" in dialect ? readLog(dialect, query, end, base) : readEntries(dialect, query, end);
+      if (start instanceof Response || "refused" in start) return start;
       viewers++;
       if (policies.onDisconnect === "cancel" && !row.attached) {
         store.markAttached();
@@ -82,19 +99,35 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
       if (graceTimer !== undefined) clearTimeout(graceTimer);
       const stream = viewerStream({
         log,
-        frames: shared,
         dialect,
-        ...position,
+        ...start,
         heartbeatMs: limits.heartbeatMs,
         damage: damagedLog(runId),
         replaced: replacedText(runId),
         onClose: viewerLeft,
       });
-      return new Response(stream, { headers });
+      return new Response(stream, { headers: { "content-type": dialect.contentType } });
     },
     stop() {
       stopped = true;
       if (graceTimer !== undefined) clearTimeout(graceTimer);
     },
+  };
+}
+
+/** The run as a dialect knows it. */
+function dialectRun({ plan, startedAt }: RunRow, base: ThreadBase | undefined): DialectRun {
+  const { runId, chat, thread, chain, agent } = plan;
+  const models = chain.flatMap(({ id, target }) => (target.model === undefined ? [] : [[id, target.model]]));
+  return {
+    runId,
+    startedAt,
+    models: Object.fromEntries(models),
+    carried: agent?.carried ?? [],
+    maxAttempts: chain.reduce((sum, { retries }) => sum + 1 + retries, 0),
+    ...(chat !== undefined && { chatId: chat.chatId }),
+    ...(thread !== undefined && {
+      thread: { threadId: thread.threadId, modes: thread.modes, ...(base !== undefined && { base }) },
+    }),
   };
 }

@@ -2,6 +2,7 @@
 import type { AttachQuery } from "../schemas/attach.ts";
 import type { LogEntry } from "../schemas/event.ts";
 import type { Cost, RunHandle, RunStateView } from "../schemas/run.ts";
+import type { Seen } from "../src/dialects/dialect.ts";
 import { provenanceOf, totalUsage } from "../src/run/outcome.ts";
 import type { RunState } from "../src/run/state.ts";
 import type { RunRow } from "./run-row.ts";
@@ -43,10 +44,18 @@ export interface Position {
 
 /** `end` is the last visible sequence, the terminal's never: a reader always sees how the run ended. */
 export function positionOf(from: AttachQuery["from"], end: number, transcript: () => Transcript): Position {
-  if (from === "start") return { cursor: -1, opening: undefined };
-  if (from !== "now" && from !== "snapshot") return { cursor: from.after, opening: undefined };
-  if (from === "now" || end < 0) return { cursor: end, opening: undefined };
-  const { text, reasoning, at } = transcript();
-  const payload = JSON.stringify({ text, reasoning, covers: end });
-  return { cursor: end, opening: { sequence: end, at, type: "content_snapshot", payload } };
+  if (from === "snapshot" && end >= 0) {
+    const { text, reasoning, at } = transcript();
+    const payload = JSON.stringify({ text, reasoning, covers: end });
+    return { cursor: end, opening: { sequence: end, at, type: "content_snapshot", payload } };
+  }
+  if (from === "now" || from === "snapshot") return { cursor: end, opening: undefined };
+  // The id of a frame is nothing to a reader of entries.
+  return { cursor: typeof from === "object" && "after" in from ? from.after : -1, opening: undefined };
+}
+
+/** A reader of frames starts at the beginning where one of entries would have the merged state. */
+export function seenOf(from: AttachQuery["from"], end: number): Seen {
+  if (from === "start" || from === "snapshot") return "nothing";
+  return from === "now" ? { after: end } : from;
 }

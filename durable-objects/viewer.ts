@@ -12,10 +12,10 @@ export interface ViewerOptions {
   log: RunLog;
   frames: Frames;
   dialect: Dialect;
-  /** Last sequence the reader has seen; -1 for none. */
+  /** Last sequence that the reader needs no frames of; -1 for none. */
   cursor: number;
   /** Stands for everything up to `cursor`; sent first. */
-  opening: LogEntry | undefined;
+  opening: string;
   heartbeatMs: number;
   /** What a reader is told when part of the log cannot be read. */
   damage: IndeRunError;
@@ -28,11 +28,12 @@ export interface ViewerOptions {
 /** Ends after the terminal. A reader that stalls costs nothing; one that leaves is noticed at the next write. */
 export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array> {
   const { log, frames, dialect, heartbeatMs } = options;
+  const replaces = "follow" in dialect || dialect.replaces;
   const encoder = new TextEncoder();
   let { cursor } = options;
   /** Goes out with the first bytes, whatever they are. */
-  let prefix = dialect.preamble + (options.opening === undefined ? "" : frames.text(dialect, [options.opening]));
-  let hasOpening = options.opening !== undefined;
+  let prefix = dialect.preamble + options.opening;
+  let hasOpening = options.opening !== "";
   let damaged = false;
   /** The reader was told of a failure that nothing may follow. */
   let failed = false;
@@ -61,7 +62,7 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
         cursor = page.damagedTo;
         if (damaged) continue;
         damaged = true;
-        failed = !dialect.replaces;
+        failed = !replaces;
         return withPrefix(dialect.failure(options.damage));
       }
       if (page.entries.length === 0) return hasOpening ? withPrefix("") : undefined;
@@ -75,13 +76,13 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
   const bytesOf = (read: readonly LogEntry[]): Uint8Array => {
     // After damage only the end is told: what lies between would hide the gap.
     const entries = damaged ? read.filter(({ type }) => type === "terminal") : read;
-    const end = dialect.replaces ? -1 : entries.findIndex((entry) => isReplacement(entry, options.cursor));
+    const end = replaces ? -1 : entries.findIndex((entry) => isReplacement(entry, options.cursor));
     if (end >= 0) {
       failed = true;
-      return withPrefix(frames.text(dialect, entries.slice(0, end)) + dialect.failure(options.replaced));
+      return withPrefix(frames.text(entries.slice(0, end)) + dialect.failure(options.replaced));
     }
-    if (prefix === "") return entries.length === 0 ? nothing : frames.bytes(dialect, entries);
-    const text = frames.text(dialect, entries);
+    if (prefix === "") return entries.length === 0 ? nothing : frames.bytes(entries);
+    const text = frames.text(entries);
     return text === "" && !hasOpening ? nothing : withPrefix(text);
   };
 

@@ -2,8 +2,8 @@
 import type { Framing } from "./framing.ts";
 import type { RunHandle } from "./run.ts";
 
-/** Where a reader starts: after a sequence, at the end, at the merged state, or at the beginning. */
-export type ReadFrom = { after: number } | "now" | "snapshot" | "start";
+/** Where a reader starts: after a sequence, after a frame by its dialect's id, at the end, at the merged state, or at the beginning. */
+export type ReadFrom = { after: number } | { id: string } | "now" | "snapshot" | "start";
 
 export interface AttachQuery {
   dialect: string;

@@ -1,7 +1,7 @@
 // The native dialect: the log as it stands, as IndeRun StreamEvents, over SSE or NDJSON.
 import type { LogEntry } from "../../schemas/event.ts";
 import { SSE_HEARTBEAT, sseFrame, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
-import type { Dialect } from "./dialect.ts";
+import type { EntryDialect } from "./dialect.ts";
 
 /** Gives one StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
 export function streamEventJson(runId: string): (entry: LogEntry) => string {
@@ -10,7 +10,7 @@ export function streamEventJson(runId: string): (entry: LogEntry) => string {
     `${run}${sequence},"timestamp":${at},"type":${JSON.stringify(type)},"payload":${payload}}`;
 }
 
-export const indeRunSse: Dialect = {
+export const indeRunSse: EntryDialect = {
   contentType: "text/event-stream; charset=utf-8",
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
@@ -23,7 +23,7 @@ export const indeRunSse: Dialect = {
   failure: (error) => sseNamedFrame("error", JSON.stringify(error)),
 };
 
-export const indeRunNdjson: Dialect = {
+export const indeRunNdjson: EntryDialect = {
   contentType: "application/x-ndjson",
   preamble: "",
   // JSON readers skip white space; without a line end it is no line of its own.

@@ -1,14 +1,16 @@
 // The registry of dialects: one line each. A dialect may come in more than one framing.
 import type { Framing } from "../../schemas/framing.ts";
+import { deerflowSse } from "./deerflow.ts";
 import type { Dialect } from "./dialect.ts";
 import { indeRunNdjson, indeRunSse } from "./inderun.ts";
 import { svedaSse } from "./sveda.ts";
 
-export type DialectId = "inderun" | "sveda";
+export type DialectId = "inderun" | "sveda" | "deerflow";
 
 export const dialects = {
   inderun: { sse: indeRunSse, ndjson: indeRunNdjson },
   sveda: { sse: svedaSse },
+  deerflow: { sse: deerflowSse },
 } satisfies Record<DialectId, { [F in Framing]?: Dialect }>;
 
 /** The dialect in this framing; `undefined` when it does not come in it. */

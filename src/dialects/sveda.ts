@@ -6,7 +6,7 @@ import { outcomeSchema } from "../../schemas/outcome.ts";
 import { parseJson } from "../wire/json.ts";
 import { exactInputOf, exactOutputOf, renderDataOf } from "../wire/log-entry.ts";
 import { SSE_HEARTBEAT, sseData, sseFrame, ssePreamble } from "../wire/sse-writer.ts";
-import type { Dialect, DialectRun } from "./dialect.ts";
+import type { EntryDialect, DialectRun } from "./dialect.ts";
 import { errorEvent, finishOf } from "./sveda-end.ts";
 
 const DONE = "[DONE]";
@@ -18,7 +18,7 @@ interface Names {
   timestamp: string;
 }
 
-export const svedaSse: Dialect = {
+export const svedaSse: EntryDialect = {
   contentType: "text/event-stream",
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,

@@ -1,6 +1,7 @@
 // Where a reader wants to start, in which framing and dialect: Last-Event-ID, query, Accept. Pure.
 import type { ReadFrom } from "../../schemas/attach.ts";
 import type { Framing } from "../../schemas/framing.ts";
+import type { Dialect } from "../dialects/dialect.ts";
 import { dialectIn, isDialectId, type DialectId } from "../dialects/index.ts";
 import { fieldProblem, found, refused, type Result } from "./problem.ts";
 
@@ -10,9 +11,14 @@ export interface ReadingStart {
   field: string;
 }
 
-/** Last-Event-ID beats the query: an EventSource comes back to the same URL. An empty cursor counts as none. */
+/**
+ * Last-Event-ID beats the query: an EventSource comes back to the same URL. An empty cursor counts as none. Where frames have
+ * ids of their dialect's making, the dialect reads them.
+ */
 export function readFrom(request: Request): Result<ReadingStart> {
   const query = new URL(request.url).searchParams;
+  const dialect = dialectNamed(query.get("dialect"));
+  const hasOwnIds = dialect !== undefined && "follow" in dialect;
   const cursors: [string, string | null][] = [
     ["header:Last-Event-ID", request.headers.get("last-event-id")],
     ["query:after", query.get("after")],
@@ -20,6 +26,7 @@ export function readFrom(request: Request): Result<ReadingStart> {
   ];
   for (const [field, value] of cursors) {
     if (value === null || value.trim() === "") continue;
+    if (hasOwnIds) return found({ from: { id: value.trim() }, field });
     const after = parseCursor(value.trim());
     if (after === undefined)
       return refused(fieldProblem(field, "must be a whole number, the last sequence seen", "cursor"));
@@ -28,17 +35,16 @@ export function readFrom(request: Request): Result<ReadingStart> {
   const field = "query:from";
   const from = query.get("from");
   if (from === null || from === "") return found({ from: "start", field });
-  if (from === "snapshot" && !replacesText(query.get("dialect"))) {
-    return refused(fieldProblem(field, "cannot be 'snapshot' in this dialect, which only adds to a text", "enum"));
+  if (from === "snapshot" && dialect !== undefined && (hasOwnIds || !dialect.replaces)) {
+    return refused(fieldProblem(field, "cannot be 'snapshot' in this dialect", "enum"));
   }
   if (from === "now" || from === "snapshot") return found({ from, field });
   return refused(fieldProblem(field, "must be 'now' or 'snapshot'", "enum"));
 }
 
-/** True of an unknown dialect: it is refused for that. */
-function replacesText(dialect: string | null): boolean {
-  return dialect === null || !isDialectId(dialect) || dialectIn(dialect, "sse")?.replaces !== false;
-}
+/** `undefined` for an unknown one, which is refused for that. */
+const dialectNamed = (name: string | null): Dialect | undefined =>
+  name !== null && isDialectId(name) ? dialectIn(name, "sse") : undefined;
 
 function parseCursor(text: string): number | undefined {
   if (!/^(0|[1-9]\d{0,15})$/.test(text)) return undefined;

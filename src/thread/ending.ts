@@ -1,11 +1,7 @@
 // How a run's end reads in its thread: the word, the finer word, what is told of a failure, and what waits. Pure.
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
-import type { Interrupt, ThreadRunEnd } from "../../schemas/thread.ts";
+import { ROLLBACK, type Interrupt, type ThreadRunEnd } from "../../schemas/thread.ts";
 import type { Called } from "./messages.ts";
-
-export const ROLLED_BACK = "Rolled back by user";
-/** The reason of a cancel that undoes its run. */
-export const ROLLBACK = "rollback";
 
 const stopReasons: Record<StopReason, string | null> = {
   stop: null,
@@ -27,8 +23,8 @@ export function endingOf(outcome: Outcome, pending: readonly Called[]): ThreadRu
       return { status: pending.length > 0 ? "interrupted" : "success", stopReason, error: null, ...rest };
     }
     case "cancelled":
-      return outcome.reason === ROLLBACK
-        ? { status: "error", stopReason: null, error: ROLLED_BACK, ...rest }
+      return outcome.reason === ROLLBACK.reason
+        ? { status: "error", stopReason: null, error: ROLLBACK.error, ...rest }
         : { status: "interrupted", stopReason: null, error: null, ...rest };
     case "error": {
       const { details = {}, message } = outcome.error;

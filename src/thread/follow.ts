@@ -1,9 +1,9 @@
 // A run followed from its first event on: what each event means to a thread, in messages. Pure; the same events always tell the same.
-import type { LogEvent, Payload } from "../../schemas/event.ts";
+import type { LogEntry, LogEvent, Payload } from "../../schemas/event.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
 import type { AccountedUsage } from "../../schemas/usage.ts";
 import { jsonText, parseJson } from "../wire/json.ts";
-import { inputOf, outputOf } from "../wire/log-entry.ts";
+import { eventOf, inputOf, outputOf } from "../wire/log-entry.ts";
 import { answerId, resultId, type Answer, type Called, type Result } from "./messages.ts";
 
 /** What a run's log does not say of it. */
@@ -113,12 +113,18 @@ export const presentId = ({ run, step, withdrawnAt }: Followed): string => answe
 
 type Following = { -readonly [K in keyof Followed]: Followed[K] };
 
-/** One event taken in. Events must come in sequence; one that was left out, of a type nobody knows, tells nothing. */
+/** One event taken in. Events must come in sequence. */
 export function follow(state: Followed, event: LogEvent): { state: Followed; told: Told[] } {
   const next: Following = { ...state, to: event.sequence };
   const told: Told[] = state.to < 0 ? [{ type: "begun" }] : [];
   take(next, event, told);
   return { state: next, told };
+}
+
+/** An entry of the log taken in. One of a type that this version does not know tells nothing. */
+export function followEntry(state: Followed, entry: LogEntry): { state: Followed; told: Told[] } {
+  const event = eventOf(entry);
+  return event === undefined ? { state: { ...state, to: entry.sequence }, told: [] } : follow(state, event);
 }
 
 function take(next: Following, event: LogEvent, told: Told[]): void {

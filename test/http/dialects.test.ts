@@ -39,6 +39,28 @@ test("R-READ-12 R-SV-1 R-SV-7 a native run reads as Sveda, and goes on at every 
   }
 });
 
+test("R-DIAL-6 R-READ-12 R-DF-12 a native run reads as DeerFlow, and goes on at every id", async () => {
+  house.provider.on(MAIN, answer(["Hé", "llo"]));
+  const runId = await finishedRun();
+  const url = `${runs}/${runId}/events?dialect=deerflow`;
+  const response = await fetch(url);
+  expect(response.headers.get("content-type")).toBe("text/event-stream");
+  const wire = await response.text();
+  expect(wire.startsWith("retry: 1000\nevent: metadata\n")).toBe(true);
+  expect(wire.endsWith("event: end\ndata: null\n\n")).toBe(true);
+  expect(wire).toContain('"content":"Héllo"');
+  const ids = [...wire.matchAll(/^id: (.+)$/gm)].map(([, id = ""]) => id);
+  for (const id of ids) {
+    const rest = await (await fetch(url, { headers: { "last-event-id": id } })).text();
+    expect(rest).toBe(`retry: 1000\n${wire.slice(wire.indexOf(`\nid: ${id}\n\n`) + `\nid: ${id}\n\n`.length)}`);
+  }
+  expect(await (await fetch(url, { headers: { "last-event-id": "-1" } })).text()).toBe(wire);
+  const now = await (await fetch(`${url}&from=now`)).text();
+  expect(now.match(/^event: .*$/gm)?.at(-1)).toBe("event: end");
+  const snapshot = await problemOf(await fetch(`${url}&from=snapshot`), 400, "invalid_request");
+  expect(faultyFields(snapshot)).toEqual(["query:from"]);
+});
+
 test("R-DIAL-4 a reader with everything seen gets the end mark, and a native one nothing", async () => {
   house.provider.on(MAIN, answer(["x"]));
   const url = `${runs}/${await finishedRun()}/events`;

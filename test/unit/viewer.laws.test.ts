@@ -1,7 +1,7 @@
 // The hand-over between what is stored and what is live: for every interleaving a reader gets each event once, in order, whatever the disk does.
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { frames } from "../../durable-objects/frames.ts";
+import { sharedFrames } from "../../durable-objects/frames.ts";
 import { runLog } from "../../durable-objects/run-log.ts";
 import type { RunLogStore } from "../../durable-objects/run-row.ts";
 import { viewerStream } from "../../durable-objects/viewer.ts";
@@ -79,7 +79,7 @@ async function play(
     { durableTo: -1, reservedTo: strict ? -1 : 15 },
     { strict, flushMs: 300, reserveEvents: 16, sealed: false },
   );
-  const shared = frames({ runId: "r", startedAt: 0 });
+  const shared = sharedFrames({ runId: "r", startedAt: 0 })(indeRunNdjson);
   let sequence = 0;
   const append = (kind: "delta" | "snapshot" | "terminal", count = 1): void =>
     log.append(Array.from({ length: count }, () => eventAt(sequence++, kind)));
@@ -90,7 +90,7 @@ async function play(
       frames: shared,
       dialect: indeRunNdjson,
       cursor,
-      opening: undefined,
+      opening: "",
       heartbeatMs: 1_000_000,
       damage: damagedLog("r"),
       replaced: replacedText("r"),

@@ -1,11 +1,12 @@
 // What a reader of a dialect that cannot replace text is told, at every cursor: after a crash, a retraction, and damage. The log is scripted.
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { frames } from "../../durable-objects/frames.ts";
+import { ownFrames, sharedFrames } from "../../durable-objects/frames.ts";
 import type { RunLog } from "../../durable-objects/run-log.ts";
 import { viewerStream } from "../../durable-objects/viewer.ts";
 import type { Draft, LogEntry } from "../../schemas/event.ts";
-import type { Dialect } from "../../src/dialects/dialect.ts";
+import { deerflowSse } from "../../src/dialects/deerflow.ts";
+import type { Dialect, EntryDialect } from "../../src/dialects/dialect.ts";
 import { indeRunSse } from "../../src/dialects/inderun.ts";
 import { svedaSse } from "../../src/dialects/sveda.ts";
 import { damagedLog, replacedText } from "../../src/run/outcome.ts";
@@ -33,22 +34,24 @@ function finished(entries: readonly LogEntry[], damagedPart?: { from: number; to
   };
 }
 
-function open(log: RunLog, dialect: Dialect, cursor: number, heartbeatMs = 60_000): ReadableStream<Uint8Array> {
-  const shared = frames(turnRun);
-  return viewerStream({
-    log,
-    frames: shared,
-    dialect,
-    cursor,
-    opening: undefined,
-    heartbeatMs,
-    damage,
-    replaced,
-    onClose: () => undefined,
-  });
-}
+const options = (log: RunLog, dialect: Dialect, heartbeatMs = 60_000) => ({
+  log,
+  dialect,
+  heartbeatMs,
+  damage,
+  replaced,
+  onClose: () => undefined,
+});
 
-const read = (log: RunLog, dialect: Dialect, cursor: number): Promise<string> =>
+const open = (log: RunLog, dialect: EntryDialect, cursor: number, heartbeatMs?: number): ReadableStream<Uint8Array> =>
+  viewerStream({
+    ...options(log, dialect, heartbeatMs),
+    frames: sharedFrames(turnRun)(dialect),
+    cursor,
+    opening: "",
+  });
+
+const read = (log: RunLog, dialect: EntryDialect, cursor: number): Promise<string> =>
   new Response(open(log, dialect, cursor)).text();
 
 const text = (value: string): Draft => ({ type: "content_delta", payload: { text: value } });
@@ -146,6 +149,45 @@ test("R-DIAL-3 R-DUR-8 after damage only readers that can replace text are told 
       indeRunSse.failure(damage) +
       entries.slice(4).map(native).join(""),
   );
+});
+
+describe("R-DIAL-6 a reader of frames that are made of the whole log", () => {
+  const entries = logOf([text("a"), text("b"), text("c"), text("d"), completed()]);
+  const readFrames = (log: RunLog, id: string): Promise<string> => {
+    const reading = deerflowSse.follow(turnRun, { id }, log.visibleTo);
+    return new Response(
+      viewerStream({
+        ...options(log, deerflowSse),
+        frames: ownFrames(reading),
+        cursor: -1,
+        opening: reading.opening,
+      }),
+    ).text();
+  };
+
+  test("has all of them, or those after the one that it has seen", async () => {
+    const whole = await readFrames(finished(entries), "-1");
+    expect(whole.startsWith(`${deerflowSse.preamble}event: metadata\n`)).toBe(true);
+    expect(whole.endsWith("event: end\ndata: null\n\n")).toBe(true);
+    for (const id of ["0-0", "1-0", "1-1", "4-0", "5-0"]) {
+      const rest = whole.slice(whole.indexOf(`\nid: ${id}\n\n`) + `\nid: ${id}\n\n`.length);
+      expect(await readFrames(finished(entries), id)).toBe(deerflowSse.preamble + rest);
+    }
+  });
+
+  test("is told of damage, and then how the run ended", async () => {
+    const wire = await readFrames(finished(entries, { from: 1, to: 2 }), "-1");
+    expect(wire.match(/^event: .*$/gm)).toEqual(
+      ["metadata", "values", "messages", "error", "custom", "end"].map((name) => `event: ${name}`),
+    );
+    expect(wire).toContain(damage.message);
+  });
+
+  test("keeps the bytes that other dialects' readers share", () => {
+    const shared = sharedFrames(turnRun);
+    expect(shared(svedaSse).bytes(entries)).toBe(shared(svedaSse).bytes([...entries]));
+    expect(shared(indeRunSse)).not.toBe(shared(svedaSse));
+  });
 });
 
 describe("while a run says nothing that the dialect shows", () => {
