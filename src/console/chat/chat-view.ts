@@ -71,6 +71,9 @@ export const undecided = (view: ChatView): readonly ToolCall[] =>
     return target === "backend" && confirmation && result === null && decision === null;
   });
 
+/** A message may be sent. */
+export const canAsk = (view: ChatView): boolean => !isLive(view) && undecided(view).length === 0;
+
 /** Calls whose decision is made and has had no effect yet. */
 export const decided = (view: Pick<ChatView, "messages">): readonly ToolCall[] =>
   callsOf(view.messages).filter(({ decision, result }) => decision !== null && result === null);

@@ -1,7 +1,7 @@
 // Draws a ChatView into the page. It holds only what it drew last, decides nothing about the chat, and writes text as text.
 import { byId, keepingEnd, keepingFocus, make, setMark, setText } from "../elements.ts";
 import { contextWords, phaseWords } from "./chat-words.ts";
-import { type ChatView, isLive, type Task, undecided } from "./chat-view.ts";
+import { canAsk, type ChatView, isLive, type Task } from "./chat-view.ts";
 import type { Verdicts } from "./render-call.ts";
 import { createMessageList } from "./render-messages.ts";
 import { createNotice, type Ways } from "./render-notice.ts";
@@ -15,9 +15,6 @@ export type Aside = {
 };
 
 export type RenderChat = (view: ChatView, aside: Aside) => void;
-
-/** A message may be sent. */
-export const canAsk = (view: ChatView): boolean => !isLive(view) && undecided(view).length === 0;
 
 export const createRenderChat = (verdicts: Verdicts, ways: Ways): RenderChat => {
   const drawMessages = createMessageList(byId("messages", HTMLElement), verdicts);
