@@ -1,6 +1,6 @@
-// The runs of deleted chats, kept by name until they are forgotten, too: what a visitor deletes is nowhere to be read. Knows no chat.
+// The runs of deleted chats and threads, kept by name until they are forgotten, too: what a user deletes is nowhere to be read. Knows no chat.
 import { pass } from "./gate.ts";
-import type { VisitorRuns } from "./visitor-runs.ts";
+import type { RunCalls } from "./run-calls.ts";
 
 /** When a run that may still be read to its end, or be about to start, is forgotten after its chat. */
 const LEAVING_MS = 30_000;
@@ -14,9 +14,11 @@ export interface ForgottenRuns {
   add(runIds: readonly string[], active: string | undefined, now: number): void;
   /** Forgets the runs whose time has come. Gives the time of the next one, `undefined` when none is left. */
   forget(): Promise<number | undefined>;
+  /** The time of the next one. */
+  due(): number | undefined;
 }
 
-export function forgottenRuns(ctx: DurableObjectState, runs: VisitorRuns): ForgottenRuns {
+export function forgottenRuns(ctx: DurableObjectState, runs: RunCalls): ForgottenRuns {
   const { sql } = ctx.storage;
   const exists = (): boolean =>
     sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'gone'").toArray().length > 0;
@@ -31,7 +33,14 @@ export function forgottenRuns(ctx: DurableObjectState, runs: VisitorRuns): Forgo
     }
   }
 
+  const nextDue = (): number | undefined => {
+    if (!exists()) return undefined;
+    const [next] = sql.exec<{ due: number | null }>("SELECT MIN(due) AS due FROM gone").toArray();
+    return next?.due ?? undefined;
+  };
+
   return {
+    due: nextDue,
     add(runIds, active, now) {
       sql.exec("CREATE TABLE IF NOT EXISTS gone (run_id TEXT PRIMARY KEY, due INTEGER NOT NULL) WITHOUT ROWID");
       for (const runId of runIds) {
@@ -48,8 +57,7 @@ export function forgottenRuns(ctx: DurableObjectState, runs: VisitorRuns): Forgo
         if (due.length === 0) break;
         await Promise.all(due.map(({ run_id }) => forgetOne(run_id)));
       }
-      const [next] = sql.exec<{ due: number | null }>("SELECT MIN(due) AS due FROM gone").toArray();
-      return next?.due ?? undefined;
+      return nextDue();
     },
   };
 }

@@ -2,6 +2,8 @@
 import type { JsonRecord } from "../schemas/json.ts";
 import type { ThreadStatus } from "../schemas/thread.ts";
 import { asRecord, parseJson } from "../src/wire/json.ts";
+import { RUN_TABLES } from "./thread-run-store.ts";
+import { STATE_TABLES } from "./thread-state.ts";
 import { threadTexts } from "./thread-texts.ts";
 
 const FORMAT = 1;
@@ -27,9 +29,9 @@ export interface ThreadStore {
   thread(): ThreadRow | undefined;
   /** Makes the thread; of a deleted one the numbers and the version go on. */
   addThread(thread: Omit<ThreadRow, "version" | "dirty">): void;
-  /** Counts as a change that the index is to be told. */
-  saveThread(thread: ThreadRow): void;
-  /** Only the counters stay. The rows of other tables are their stores' to remove. */
+  /** Counts as a change that the index is to be told, and gives its version. */
+  saveThread(thread: ThreadRow): number;
+  /** Only the counters stay. The rows of other tables are their stores' to remove, but not their large texts. */
   removeThread(): void;
   /** The next numbers of the thread, so many: the first of them. They are never given again. */
   takeNumbers(count: number): number;
@@ -39,32 +41,35 @@ export interface ThreadStore {
   told(version: number): void;
   /** Bytes of storage in use. */
   size(): number;
-  /** A transaction was rolled back: it may be the one that made the tables. */
-  reread(): void;
+  /** Whether the thread's tables are there. */
+  isReady(): boolean;
 }
 
 /** Nothing is written, no table either, before the thread is made. */
 export function threadStore(storage: DurableObjectStorage): ThreadStore {
   const { sql } = storage;
   const texts = threadTexts(storage);
+  // Asked anew until it is so: the transaction that made the tables may have been rolled back.
   const isReady = (): boolean =>
     sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'thread'").toArray().length > 0;
-  let ready = isReady();
 
   const read = (query: string, ...bindings: SqlStorageValue[]): Row[] =>
-    ready ? sql.exec(query, ...bindings).toArray() : [];
+    isReady() ? sql.exec(query, ...bindings).toArray() : [];
 
-  const write = (thread: Omit<ThreadRow, "version" | "dirty">): void => {
-    sql.exec(
-      `UPDATE thread SET alive = 1, created_at = ?, updated_at = ?, assistant_id = ?, metadata = ?, status = ?,
-       active_run = ?, version = version + 1, dirty = 1`,
-      thread.createdAt,
-      thread.updatedAt,
-      thread.assistantId,
-      texts.keep("metadata", JSON.stringify(thread.metadata)),
-      thread.status,
-      thread.activeRun ?? null,
-    );
+  const write = (thread: Omit<ThreadRow, "version" | "dirty">): number => {
+    const [row] = sql
+      .exec(
+        `UPDATE thread SET alive = 1, created_at = ?, updated_at = ?, assistant_id = ?, metadata = ?, status = ?,
+       active_run = ?, version = version + 1, dirty = 1 RETURNING version`,
+        thread.createdAt,
+        thread.updatedAt,
+        thread.assistantId,
+        texts.keep("metadata", JSON.stringify(thread.metadata)),
+        thread.status,
+        thread.activeRun ?? null,
+      )
+      .toArray();
+    return Number(row?.["version"]);
   };
 
   const threadOf = (row: Row): ThreadRow => ({
@@ -81,8 +86,7 @@ export function threadStore(storage: DurableObjectStorage): ThreadStore {
   return {
     thread: () => read("SELECT * FROM thread WHERE alive = 1").map(threadOf)[0],
     addThread(thread) {
-      if (!ready) createTables(sql);
-      ready = true;
+      if (!isReady()) createTables(sql);
       write(thread);
     },
     saveThread: write,
@@ -91,7 +95,7 @@ export function threadStore(storage: DurableObjectStorage): ThreadStore {
         `UPDATE thread SET alive = 0, assistant_id = NULL, metadata = '{}', status = 'idle', active_run = NULL,
          version = version + 1, dirty = 1`,
       );
-      texts.drop("metadata", "");
+      sql.exec("DELETE FROM thread_text");
     },
     takeNumbers(count) {
       const [row] = sql.exec("UPDATE thread SET seq = seq + ? RETURNING seq", count).toArray();
@@ -102,9 +106,7 @@ export function threadStore(storage: DurableObjectStorage): ThreadStore {
       sql.exec("UPDATE thread SET dirty = 0 WHERE version = ?", version);
     },
     size: () => sql.databaseSize,
-    reread() {
-      ready = isReady();
-    },
+    isReady,
   };
 }
 
@@ -116,6 +118,8 @@ function createTables(sql: SqlStorage): void {
     `INSERT INTO thread (id, format) VALUES (0, ${FORMAT})`,
     `CREATE TABLE thread_text (name TEXT NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL,
      PRIMARY KEY (name, part)) WITHOUT ROWID`,
+    ...RUN_TABLES,
+    ...STATE_TABLES,
   ]) {
     sql.exec(statement);
   }

@@ -2,8 +2,11 @@
 import { cutText } from "./row-parts.ts";
 
 export interface ThreadTexts {
-  /** Stores a text under this name, inside the caller's transaction. What it answers is for the column. */
-  keep(name: string, text: string): string;
+  /**
+   * Stores a text under this name, inside the caller's transaction. What it answers is for the column. `room`: UTF-16 units that
+   * the column has in its row; left out: the row holds nothing else that is large.
+   */
+  keep(name: string, text: string, room?: number): string;
   /** The text whose column holds this. */
   read(name: string, column: string): string;
   /** The text whose column held this is gone. */
@@ -17,11 +20,11 @@ export function threadTexts({ sql }: DurableObjectStorage): ThreadTexts {
   };
 
   return {
-    keep(name, text) {
-      const [first = "", ...rest] = cutText(text);
-      if (rest.length === 0) return first;
+    keep(name, text, room = text.length) {
+      const parts = cutText(text);
+      if (parts.length === 1 && text.length <= room) return text;
       drop(name);
-      for (const [part, body] of [first, ...rest].entries()) {
+      for (const [part, body] of parts.entries()) {
         sql.exec("INSERT INTO thread_text (name, part, body) VALUES (?, ?, ?)", name, part, body);
       }
       return "";

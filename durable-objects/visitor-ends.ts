@@ -1,7 +1,8 @@
 // How turns of a visitor come to their ends: by the news of their runs, by being told to, or because their runs were never started. Stores nothing itself.
 import type { TurnEnd, TurnEndAnswer } from "../schemas/chat.ts";
+import { turnFinish } from "../src/dialects/sveda-end.ts";
+import type { CancelAnswer, RunCalls } from "./run-calls.ts";
 import type { VisitorChats } from "./visitor-chats.ts";
-import type { CancelAnswer, VisitorRuns } from "./visitor-runs.ts";
 import type { VisitorStore } from "./visitor-store.ts";
 import { within } from "./within.ts";
 
@@ -35,7 +36,7 @@ export function visitorEnds(
   ctx: DurableObjectState,
   store: VisitorStore,
   chats: VisitorChats,
-  runs: VisitorRuns,
+  runs: RunCalls,
 ): VisitorEnds {
   /** By run: told when its turn has ended, was given up, or is forgotten. */
   const waiting = new Map<string, PromiseWithResolvers<void>>();
@@ -130,16 +131,18 @@ export function visitorEnds(
   };
 }
 
-function endWithoutNews(runId: string, answer: Exclude<CancelAnswer, string>): TurnEnd {
-  const step = { text: answer.text, reasoning: "", calls: [] };
+function endWithoutNews(runId: string, { outcome }: Exclude<CancelAnswer, string>): TurnEnd {
+  const text = outcome?.outcome === "completed" ? outcome.finalText : (outcome?.partialText ?? "");
   return {
-    ...answer,
     runId,
     chatId: "",
     at: 0,
+    outcome: outcome?.outcome ?? "cancelled",
+    ...(outcome !== undefined && { finish: turnFinish(outcome, undefined) }),
+    text,
     reasoning: "",
     carried: [],
-    steps: [step],
+    steps: [{ text, reasoning: "", calls: [] }],
     titles: [],
     incomplete: true,
   };

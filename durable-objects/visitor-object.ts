@@ -20,7 +20,7 @@ import { throttleStore } from "./throttle-store.ts";
 import { visitorChats } from "./visitor-chats.ts";
 import { visitorEnds } from "./visitor-ends.ts";
 import type { BegunTurn } from "./visitor-openings.ts";
-import { visitorRuns } from "./visitor-runs.ts";
+import { runCalls } from "./run-calls.ts";
 import { visitorStore } from "./visitor-store.ts";
 
 /** How long a next decision waits for the turn that carries out the one before, until it is refused. */
@@ -34,7 +34,7 @@ export class VisitorObject extends DurableObject<Env> {
   #tenantName = this.ctx.id.name?.split("/")[0] ?? "";
   #store = visitorStore(this.ctx.storage);
   #chats = visitorChats(this.ctx.storage, this.#store);
-  #runs = visitorRuns(this.env, this.#tenantName);
+  #runs = runCalls(this.env, this.#tenantName);
   #ends = visitorEnds(this.ctx, this.#store, this.#chats, this.#runs);
   #forgotten = forgottenRuns(this.ctx, this.#runs);
   #throttle = throttleStore(this.ctx.storage);

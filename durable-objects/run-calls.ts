@@ -1,16 +1,14 @@
-// How a visitor's object speaks to the runs of its turns. An object that was reset in between is asked again.
+// How the object of a visitor or of a thread speaks to the runs that began there. An object that was reset in between is asked again.
 import * as v from "valibot";
-import type { TurnEnd } from "../schemas/chat.ts";
-import { outcomeSchema } from "../schemas/outcome.ts";
+import { outcomeSchema, type Outcome } from "../schemas/outcome.ts";
 import type { RunWord } from "../src/chat/turn-rules.ts";
-import { turnFinish } from "../src/dialects/sveda-end.ts";
 
 const TRIES = 3;
 
-/** How a run stands after it was told to end: `text` is what it had shown. */
-export type CancelAnswer = "unknown" | "running" | Pick<TurnEnd, "outcome" | "text" | "finish">;
+/** How a run stands after it was told to end. `outcome` is left out of one that cannot be read: even that has ended. */
+export type CancelAnswer = "unknown" | "running" | { outcome?: Outcome };
 
-export interface VisitorRuns {
+export interface RunCalls {
   /** `unknown`: no run of this name was started, or it is forgotten. */
   statusOf(runId: string): Promise<RunWord>;
   /** Whether there is a run; one that is just being started is waited for. */
@@ -22,7 +20,7 @@ export interface VisitorRuns {
 
 type Stub = ReturnType<Env["RUN"]["getByName"]>;
 
-export function visitorRuns(env: Env, tenant: string): VisitorRuns {
+export function runCalls(env: Env, tenant: string): RunCalls {
   const ask = async <T>(runId: string, question: (stub: Stub) => Promise<T>): Promise<T> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -43,11 +41,8 @@ export function visitorRuns(env: Env, tenant: string): VisitorRuns {
         const answer = await stub.cancel(reason);
         if ("refused" in answer) return "unknown";
         if ("running" in answer) return "running";
-        const payload: unknown = await answer.json();
-        // Even an outcome that cannot be read ends the turn.
-        if (!v.is(outcomeSchema, payload)) return { outcome: "cancelled", text: "" };
-        const text = payload.outcome === "completed" ? payload.finalText : payload.partialText;
-        return { outcome: payload.outcome, text, finish: turnFinish(payload, undefined) };
+        const outcome: unknown = await answer.json();
+        return v.is(outcomeSchema, outcome) ? { outcome } : {};
       }),
   };
 }

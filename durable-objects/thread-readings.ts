@@ -1,0 +1,144 @@
+// What is read of a thread: how it stands, its runs, its states. Changes nothing, and no answer holds more than may cross between objects.
+import type {
+  LangMessage,
+  ThreadBase,
+  ThreadRunView,
+  ThreadState,
+  ThreadStateAnswer,
+  ThreadStatus,
+  ThreadView,
+} from "../schemas/thread.ts";
+import { checkpointId, checkpointNumber } from "../src/thread/checkpoint-id.ts";
+import type { ThreadRunRow, ThreadRunStore } from "./thread-run-store.ts";
+import type { Checkpoint, StatePlace, ThreadStates } from "./thread-state.ts";
+import type { ThreadRow, ThreadStore } from "./thread-store.ts";
+
+/** Runs in a list. */
+const MAX_RUNS = 100;
+/** UTF-8 bytes of the messages that a live reader's first frame is built on. */
+const MAX_BASE = 2 * 1024 * 1024;
+/** UTF-8 bytes of the messages of a state that is asked for. */
+const MAX_STATE = 8 * 1024 * 1024;
+/** UTF-8 bytes of messages that a model's conversation is made from. Long results of tools are cut in it, so it may reach further back than it has bytes. */
+const MAX_CONVERSATION = 16 * 1024 * 1024;
+
+export interface Conversation {
+  messages: LangMessage[];
+  /** The run that a message came from, of each that came from one. */
+  runIds: ReadonlyMap<LangMessage, string>;
+}
+
+export interface ThreadReadings {
+  view(): ThreadView | undefined;
+  runs(): ThreadRunView[];
+  run(runId: string): ThreadRunView | undefined;
+  baseOf(runId: string): ThreadBase | undefined;
+  state(id: string | undefined): ThreadStateAnswer;
+  /** Newest first, strictly before this one; only the first holds its messages. */
+  history(limit: number, before: string | undefined): ThreadState[] | undefined;
+  /** The newest messages at a checkpoint, and all of the system's. */
+  conversation(checkpoint: number | undefined): Conversation;
+}
+
+interface Parts {
+  threadId: string;
+  store: ThreadStore;
+  runs: ThreadRunStore;
+  state: ThreadStates;
+}
+
+export function threadReadings({ threadId, store, runs, state }: Parts): ThreadReadings {
+  const newest = (checkpoint: number | undefined, maxBytes: number, stays?: string): StatePlace[] => {
+    const places = state.places(checkpoint);
+    let room = maxBytes;
+    let kept = places.length;
+    for (const { bytes } of places.toReversed()) {
+      room -= bytes;
+      // The newest is there, whatever its size.
+      if (room < 0 && kept < places.length) break;
+      kept--;
+    }
+    return places.filter(({ type }, index) => index >= kept || type === stays);
+  };
+
+  const stateOf = (checkpoint: Checkpoint, withMessages: boolean): ThreadState => {
+    const { id, parent, runId, source, step, asNode, createdAt, values, interrupts } = checkpoint;
+    const metadata = runId === undefined ? {} : runs.run(runId)?.metadata;
+    const messages = withMessages ? newest(id, MAX_STATE) : [];
+    return {
+      checkpointId: checkpointId(id),
+      parentCheckpointId: parent === undefined ? null : checkpointId(parent),
+      metadata: { ...metadata, ...(asNode !== undefined && { as_node: asNode }), source, step },
+      createdAt,
+      values,
+      messages: messages.map((place) => ({ message: state.read(place), runId: place.runId ?? null })),
+      interrupts,
+    };
+  };
+
+  const runView = (run: ThreadRunRow): ThreadRunView[] => {
+    const { runId, assistantId, status, metadata, kwargs, strategy, createdAt, updatedAt, stopReason, error } = run;
+    if (status === "lost") return [];
+    return [
+      { runId, threadId, assistantId, status, metadata, kwargs, strategy, createdAt, updatedAt, stopReason, error },
+    ];
+  };
+
+  return {
+    view() {
+      const thread = store.thread();
+      if (thread === undefined) return undefined;
+      const head = state.head();
+      const interrupts = thread.activeRun === undefined ? (head?.interrupts ?? []) : [];
+      const title = head?.values["title"];
+      return {
+        threadId,
+        status: statusOf(thread, interrupts.length > 0),
+        createdAt: thread.createdAt,
+        updatedAt: thread.updatedAt,
+        metadata: thread.metadata,
+        ...(typeof title === "string" && title !== "" && { title }),
+        interrupts: head === undefined || interrupts.length === 0 ? {} : { [checkpointId(head.id)]: interrupts },
+      };
+    },
+    runs: () => (store.thread() === undefined ? [] : runs.list(MAX_RUNS).flatMap(runView)),
+    run(runId) {
+      const run = store.thread() === undefined ? undefined : runs.run(runId);
+      return run && runView(run)[0];
+    },
+    baseOf(runId) {
+      const run = store.thread() === undefined ? undefined : runs.run(runId);
+      const opened = run?.opened === undefined ? undefined : state.checkpoint(run.opened);
+      if (opened === undefined) return undefined;
+      const messages = newest(opened.id, MAX_BASE).map((place) => state.read(place));
+      return { messages, values: opened.values };
+    },
+    state(id) {
+      if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };
+      const number = id === undefined ? undefined : checkpointNumber(id);
+      const checkpoint = id === undefined ? state.head() : number && state.checkpoint(number);
+      if (checkpoint) return { found: true, state: stateOf(checkpoint, true) };
+      return id === undefined ? { found: true } : { found: false, refused: "unknown_checkpoint" };
+    },
+    history(limit, before) {
+      if (store.thread() === undefined) return undefined;
+      const bound = before === undefined ? undefined : checkpointNumber(before);
+      if (before !== undefined && bound === undefined) return [];
+      return state.checkpoints(bound, limit).map((checkpoint, index) => stateOf(checkpoint, index === 0));
+    },
+    conversation(checkpoint) {
+      const runIds = new Map<LangMessage, string>();
+      const messages = newest(checkpoint, MAX_CONVERSATION, "system").map((place) => {
+        const message = state.read(place);
+        if (place.runId !== undefined) runIds.set(message, place.runId);
+        return message;
+      });
+      return { messages, runIds };
+    },
+  };
+}
+
+function statusOf({ activeRun, status }: ThreadRow, waits: boolean): ThreadStatus {
+  if (activeRun !== undefined) return "busy";
+  return waits ? "interrupted" : status;
+}

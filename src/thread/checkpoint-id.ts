@@ -1,0 +1,11 @@
+// How a checkpoint of a thread is called outside: opaque, and in the order of text as the checkpoints are in time. Pure.
+
+const DIGITS = 12;
+
+export const checkpointId = (number: number): string => `cp-${String(number).padStart(DIGITS, "0")}`;
+
+/** `undefined` when no checkpoint can be called so. */
+export function checkpointNumber(id: string): number | undefined {
+  const [, digits] = /^cp-(\d{12})$/.exec(id) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
