@@ -1,10 +1,10 @@
 // What depends on the page that a visitor is at: the tools of its host's MCP server, and what becomes of a turn when the page is left.
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { says } from "../support/agent-house.ts";
+import { MODEL, says } from "../support/agent-house.ts";
 import { startMcpServer, type McpServer } from "../support/mcp-server.ts";
 import { openAiChat, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { streamScript } from "../support/provider-bytes/scripts.ts";
-import { modelCalls, modelSays, openSvedaHouse, sentBody, type SvedaHouse } from "../support/sveda-house.ts";
+import { modelSays, openSvedaHouse, sentBody, type SvedaHouse } from "../support/sveda-house.ts";
 import { svedaFrames, svedaText } from "../support/sveda.ts";
 
 let mcp: McpServer;
@@ -60,7 +60,9 @@ test("R-SVH-31 with onDisconnect cancel a turn that nobody reads is cancelled af
     return response.headers.get("x-run-id") ?? "";
   };
   const left = await leave("left");
-  await modelCalls(provider)[0]?.closed;
+  await (
+    await provider.waitForCall(MODEL)
+  ).closed;
   const kept = await visitor.get(`/runs/${await leave("kept")}`);
   const end = svedaFrames(await (await visitor.get(`/runs/${left}`)).text());
   expect(end.find(({ type }) => type === "message.end")?.event["finishReason"]).toBe("cancelled");
