@@ -87,7 +87,12 @@ function teller(run: DialectRun): (told: Told, writer: FrameWriter) => void {
       }
       case "call": {
         const { id, index, isPieced, call } = told;
-        const whole = { index, id: call.toolCallId, name: call.toolName, args: JSON.stringify(call.input) };
+        const whole = {
+          index,
+          id: call.toolCallId,
+          name: call.toolName,
+          args: call.inputJson ?? JSON.stringify(call.input),
+        };
         if (!isPieced) tellPiece(writer, id, { call: whole });
         return;
       }

@@ -2,8 +2,9 @@
 import type { LogEntry, LogEvent, Payload } from "../../schemas/event.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
 import type { AccountedUsage } from "../../schemas/usage.ts";
-import { jsonText, parseJson } from "../wire/json.ts";
-import { eventOf, inputOf, outputOf } from "../wire/log-entry.ts";
+import { parseExact } from "../wire/exact-json.ts";
+import { jsonText } from "../wire/json.ts";
+import { eventOf, exactInputOf, exactOutputOf, inputOf } from "../wire/log-entry.ts";
 import { answerId, resultId, type Answer, type Called, type Result } from "./messages.ts";
 
 /** What a run's log does not say of it. */
@@ -243,9 +244,17 @@ function takePiece(
 function takeCall(next: Following, event: Extract<LogEvent, { type: "tool_call" }>, told: Told[]): void {
   const { toolCallId, toolName, execution, confirmation } = event.payload;
   const input = inputOf(event.payload);
-  const call = { toolCallId, toolName, input, execution, ...(confirmation !== undefined && { confirmation }) };
+  const inputText = jsonText(exactInputOf(event.payload)) ?? "{}";
+  const call = {
+    toolCallId,
+    toolName,
+    input,
+    ...(inputText !== jsonText(input) && { inputJson: inputText }),
+    execution,
+    ...(confirmation !== undefined && { confirmation }),
+  };
   const piece = next.pieces.find((open) => open.toolCallId === toolCallId);
-  const isPieced = piece?.named === true && isSame(piece.text, input);
+  const isPieced = piece?.named === true && isSame(piece.text, inputText);
   if (piece !== undefined && !isPieced) withdraw(next, event.sequence, next, told);
   const index = isPieced ? piece.index : next.places++;
   next.pieces = next.pieces.filter((open) => open.toolCallId !== toolCallId);
@@ -253,8 +262,8 @@ function takeCall(next: Following, event: Extract<LogEvent, { type: "tool_call" 
   told.push({ type: "call", id: presentId(next), index, isPieced, call });
 }
 
-const isSame = (text: string, input: Called["input"]): boolean =>
-  jsonText(parseJson(text === "" ? "{}" : text)?.value) === jsonText(input);
+const isSame = (pieces: string, inputText: string): boolean =>
+  jsonText(parseExact(pieces === "" ? "{}" : pieces)?.value) === inputText;
 
 /** An answer stands before the results of its calls, also when it was cut off. */
 function takeResult(next: Following, { payload, at }: Extract<LogEvent, { type: "tool_result" }>, told: Told[]): void {
@@ -262,7 +271,7 @@ function takeResult(next: Following, { payload, at }: Extract<LogEvent, { type: 
   if (next.calls.some((call) => call.toolCallId === toolCallId)) answer(next, at, undefined, false, told);
   next.open = next.open.filter((call) => call.toolCallId !== toolCallId);
   const id = resultId(next.run.runId, toolCallId);
-  const result = { id, toolCallId, toolName, output: outputOf(payload), isError };
+  const result = { id, toolCallId, toolName, output: exactOutputOf(payload), isError };
   told.push({ type: "result", result: { ...result, ...(decision !== undefined && { decision }) } });
 }
 

@@ -10,6 +10,8 @@ export interface Called {
   toolCallId: string;
   toolName: string;
   input: JsonRecord;
+  /** The input as JSON text, where it has numbers that a JavaScript number cannot hold. */
+  inputJson?: string | undefined;
   execution: "server" | "client";
   confirmation?: "required";
 }
@@ -37,6 +39,7 @@ export interface Result {
   id: string;
   toolCallId: string;
   toolName: string;
+  /** To be written as text and for nothing else: its numbers have every digit. */
   output: unknown;
   isError: boolean;
   /** The call is of an earlier run, and this is what was decided about it. */
@@ -61,9 +64,10 @@ export function answerMessage(answer: Answer): LangMessage {
     content: text,
     additional_kwargs: reasoning === "" ? {} : { reasoning_content: reasoning },
     response_metadata: responseMetadata(answer),
-    tool_calls: calls.map(({ toolName, input, toolCallId }) => ({
+    tool_calls: calls.map(({ toolName, input, inputJson, toolCallId }) => ({
       name: toolName,
       args: input,
+      ...(inputJson !== undefined && { args_json: inputJson }),
       id: toolCallId,
       type: "tool_call",
     })),

@@ -4,7 +4,7 @@ import { entryOf } from "../../../durable-objects/segment-codec.ts";
 import type { LogEvent } from "../../../schemas/event.ts";
 import { endingOf } from "../../../src/thread/ending.ts";
 import { follow, followed, type FollowedRun, type Told } from "../../../src/thread/follow.ts";
-import type { Answer } from "../../../src/thread/messages.ts";
+import { answerMessage, resultMessage, type Answer } from "../../../src/thread/messages.ts";
 import { eventOf } from "../../../src/wire/log-entry.ts";
 import { statedText } from "../scenarios/drive.ts";
 import { call, piece, playIn, plays } from "./plays.ts";
@@ -188,6 +188,26 @@ test("R-DF-4 another attempt is told with why the last one failed", () => {
     { number: 2, waitedMs: 0, failure: { targetId: "p1", failureClass: "rate_limited" } },
   ]);
   expect(all(told, "attempt failed")).toHaveLength(1);
+});
+
+test("R-DF-3 numbers that a JavaScript number cannot hold keep their digits: in calls beside the arguments, in results", () => {
+  const json = '{"id":9007199254740993}';
+  const told = toldOf([
+    { sequence: 0, at: 0, type: "tool_call_delta", payload: { toolCallId: "c1", toolName: "look", inputText: json } },
+    {
+      sequence: 1,
+      at: 0,
+      type: "tool_call",
+      payload: { toolCallId: "c1", toolName: "look", inputJson: json, execution: "server" },
+    },
+    { sequence: 2, at: 0, type: "tool_result", payload: { toolCallId: "c1", toolName: "look", outputJson: json } },
+  ]);
+  expect(all(told, "call")).toMatchObject([{ isPieced: true, call: { inputJson: json } }]);
+  const [answer] = answersOf(told);
+  const [result] = all(told, "result");
+  if (answer === undefined || result === undefined) throw new Error("an answer and its result");
+  expect(answerMessage(answer)).toMatchObject({ tool_calls: [{ id: "c1", args_json: json }] });
+  expect(resultMessage(result.result)).toMatchObject({ content: json });
 });
 
 describe("R-DF-5 how a run ended, in a thread's words", () => {
