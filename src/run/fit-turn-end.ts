@@ -27,8 +27,8 @@ export function fitTurnEnd(end: TurnEnd, max = MAX_END): TurnEnd {
 }
 
 function shortened(result: ToolResult): ToolResult {
-  const { output, isError } = result;
-  const text = typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
+  const { output, outputJson, isError } = result;
+  const text = typeof output === "string" ? output : (outputJson ?? JSON.stringify(output) ?? "null");
   if (sizeOf(result) <= 2 * SHORT_OUTPUT) return result;
   return { output: cutText(text, SHORT_OUTPUT), ...(isError !== undefined && { isError }) };
 }

@@ -14,7 +14,7 @@ test("R-SVC-17 outputs of a turn that is too large are cut, the oldest first; al
   const links = { renderHint: "resource_links" as const, renderData: { links: ["x".repeat(5000)] } };
   const [carried, first] = [
     answeredBy(call("k"), "y".repeat(5000), { isError: true }),
-    answeredBy(call("a"), [1], links),
+    answeredBy(call("a"), [1], { ...links, outputJson: "[1.0]" }),
   ];
   const [second, open] = [answeredBy(call("b"), "z".repeat(5000)), call("c")];
   const end = ending("r", [step("One", first), step("Two", second, open)], { carried: [carried] });
@@ -24,7 +24,7 @@ test("R-SVC-17 outputs of a turn that is too large are cut, the oldest first; al
     { ...carried, result: { output: expect.stringMatching(/^y+\n\[cut: /), isError: true } },
   ]);
   expect(fitting.steps).toEqual([
-    step("One", { ...first, result: { output: "[1]\n[cut: longer than 2048 bytes]" } }),
+    step("One", { ...first, result: { output: "[1.0]\n[cut: longer than 2048 bytes]" } }),
     end.steps[1],
   ]);
 });
