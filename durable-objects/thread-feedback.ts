@@ -13,7 +13,7 @@ export interface ThreadFeedback {
   notes(runIds: readonly string[]): Map<string, FeedbackNote>;
   /** All of the user's on the run; false when there was none. */
   removeOwn(runId: string, userId: string | null): boolean;
-  removeOne(runId: string, feedbackId: string): "removed" | "unknown" | "of_another_run";
+  removeOne(runId: string, feedbackId: string): "deleted" | "other_run" | "unknown";
   clear(): void;
 }
 
@@ -120,9 +120,9 @@ export function threadFeedback(storage: DurableObjectStorage): ThreadFeedback {
       const rows = read("SELECT feedback_id, run_id FROM feedback WHERE feedback_id = ?", feedbackId.toWellFormed());
       const [row] = rows;
       if (row === undefined) return "unknown";
-      if (row["run_id"] !== runId) return "of_another_run";
+      if (row["run_id"] !== runId) return "other_run";
       remove(rows);
-      return "removed";
+      return "deleted";
     },
     clear() {
       remove(read("SELECT feedback_id FROM feedback"));

@@ -1,11 +1,30 @@
 // The object of one thread: the only place where runs of the thread begin, where their records are numbered, and where its state is kept. Asks no model itself.
 import { DurableObject } from "cloudflare:workers";
 import type { JsonRecord } from "../schemas/json.ts";
+import type { IngestAnswer, IngestRequest } from "../schemas/thread-ingest.ts";
+import type {
+  Feedback,
+  FeedbackRequest,
+  FeedbackStats,
+  MessagePage,
+  MessageRow,
+  MessagesQuery,
+  PageQuery,
+  RowsAnswer,
+  RunEventsQuery,
+  RunMessagePage,
+  RunMessagesQuery,
+  RunTotals,
+  ThreadTokenUsage,
+  WorkspaceChanges,
+  WorkspaceQuery,
+} from "../schemas/thread-rows.ts";
 import type {
   ThreadBase,
   ThreadCancelAnswer,
   ThreadNews,
   ThreadNewsAnswer,
+  ThreadRecord,
   ThreadRunAnswer,
   ThreadRunRequest,
   ThreadRunView,
@@ -21,11 +40,15 @@ import { pass } from "./gate.ts";
 import { runCalls } from "./run-calls.ts";
 import { threadAlarm } from "./thread-alarm.ts";
 import { STARTING_MS, threadEnds, type CancelAction } from "./thread-ends.ts";
+import { threadFeedback, type ThreadFeedback } from "./thread-feedback.ts";
+import { threadIngest } from "./thread-ingest.ts";
 import { threadNews } from "./thread-news.ts";
 import { threadOpenings } from "./thread-openings.ts";
+import { threadProducers } from "./thread-producers.ts";
 import { threadReadings } from "./thread-readings.ts";
 import { threadRecords } from "./thread-records.ts";
 import { threadReport } from "./thread-report.ts";
+import { threadRows } from "./thread-rows.ts";
 import { threadRunStore } from "./thread-run-store.ts";
 import { threadState } from "./thread-state.ts";
 import { threadStore } from "./thread-store.ts";
@@ -33,6 +56,8 @@ import { within } from "./within.ts";
 
 /** How long the tenant's index may hold up an answer, so that a search after it finds what was changed. */
 const REPORT_WAIT_MS = 1000;
+
+type KeepFeedback = (feedback: ThreadFeedback, newId: string, at: number) => Feedback;
 
 export interface ThreadRequest {
   metadata: JsonRecord;
@@ -58,8 +83,11 @@ export class ThreadObject extends DurableObject<Env> {
     runs: this.#runs,
     state: this.#state,
     records: this.#records,
+    feedback: threadFeedback(this.ctx.storage),
+    producers: threadProducers(this.ctx.storage),
     calls: this.#calls,
   };
+  #rows = threadRows(this.#parts);
   #readings = threadReadings(this.#parts);
   #openings = threadOpenings({ ...this.#parts, readings: this.#readings });
   #ends = threadEnds({
@@ -68,12 +96,14 @@ export class ThreadObject extends DurableObject<Env> {
     news: threadNews(this.#parts),
     changed: () => this.#changed(),
   });
+  #ingest = threadIngest({ ...this.#parts, tell: (news) => this.#ends.take(news) });
   #report = threadReport({ ...this.#parts, view: () => this.#readings.view() });
   #forgotten = forgottenRuns(this.ctx, this.#calls);
   #alarm = threadAlarm(this.ctx, [
     { due: (now) => this.#report.due(now), wake: () => this.#report.tell() },
     { due: () => this.#forgotten.due(), wake: () => this.#forgotten.forget() },
     { due: () => this.#startingUntil(), wake: () => this.#verify() },
+    { due: () => this.#ingest.due(), wake: async () => this.#ingest.expire(Date.now()) },
   ]);
 
   /** The thread, made when it is not there; one that is stays as it is. */
@@ -116,6 +146,8 @@ export class ThreadObject extends DurableObject<Env> {
       this.#runs.removeAll();
       this.#state.removeAll();
       this.#records.clear();
+      this.#parts.feedback.clear();
+      this.#parts.producers.clear();
       this.#store.removeThread();
     });
     await this.#reported();
@@ -218,8 +250,82 @@ export class ThreadObject extends DurableObject<Env> {
     return { updated: true, state: answer.state };
   }
 
+  /** Keeps what a producer that carries out a run elsewhere says of it. May be told again. */
+  async ingest(request: IngestRequest): Promise<IngestAnswer> {
+    const answer = this.#ingest.take(request, Date.now());
+    if (answer.taken) await this.#reported();
+    return answer;
+  }
+
+  /** All messages but those of runs in whose place another one has succeeded. */
+  messages(query: MessagesQuery): RowsAnswer<MessageRow> {
+    return this.#rows.messages(query);
+  }
+
+  /** Of them what a user is meant to see, backwards. */
+  messagesPage(query: PageQuery): MessagePage {
+    return this.#rows.messagesPage(query);
+  }
+
+  runMessages(query: RunMessagesQuery): RunMessagePage {
+    return this.#rows.runMessages(query);
+  }
+
+  /** Records of a run, of all categories. */
+  runEvents(query: RunEventsQuery): RowsAnswer<ThreadRecord> {
+    return this.#rows.runEvents(query);
+  }
+
+  workspaceChanges(query: WorkspaceQuery): WorkspaceChanges {
+    return this.#rows.workspaceChanges(query);
+  }
+
+  /** Over the runs that succeeded or failed, and with `includeActive` those that run. */
+  tokenUsage(includeActive: boolean): ThreadTokenUsage {
+    return this.#rows.tokenUsage(includeActive);
+  }
+
+  /** By run. */
+  runTotals(runIds: string[]): Record<string, RunTotals> {
+    return this.#rows.runTotals(runIds);
+  }
+
+  /** The user's newest feedback on the run becomes this. */
+  putFeedback(request: FeedbackRequest): Feedback {
+    return this.#keepFeedback((feedback, id, at) => feedback.put(request, id, at), request);
+  }
+
+  addFeedback(request: FeedbackRequest): Feedback {
+    return this.#keepFeedback((feedback, id, at) => feedback.add(request, id, at), request);
+  }
+
+  /** Oldest first. */
+  feedback(runId: string): Feedback[] {
+    return this.#parts.feedback.list(runId);
+  }
+
+  feedbackStats(runId: string): FeedbackStats {
+    return this.#parts.feedback.stats(runId);
+  }
+
+  /** All of the user's on the run; false when there was none. */
+  deleteFeedback({ runId, userId }: { runId: string; userId: string | null }): boolean {
+    return this.ctx.storage.transactionSync(() => this.#parts.feedback.removeOwn(runId, userId));
+  }
+
+  deleteOneFeedback(one: { runId: string; feedbackId: string }): "deleted" | "other_run" | "unknown" {
+    return this.ctx.storage.transactionSync(() => this.#parts.feedback.removeOne(one.runId, one.feedbackId));
+  }
+
   override async alarm(): Promise<void> {
     await this.#alarm.ring();
+  }
+
+  /** Of a run that is not there any more nothing is kept. */
+  #keepFeedback(keep: KeepFeedback, request: FeedbackRequest): Feedback {
+    const [id, at] = [crypto.randomUUID(), Date.now()];
+    if (this.#readings.run(request.runId) === undefined) return { ...request, feedbackId: id, createdAt: at };
+    return this.ctx.storage.transactionSync(() => keep(this.#parts.feedback, id, at));
   }
 
   #isLive(runId: string): boolean {

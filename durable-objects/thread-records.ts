@@ -44,6 +44,8 @@ export interface ThreadRecords {
   read(filter: RecordFilter, range: RecordRange): RecordsRead;
   /** The number of each run's last record that has all of these marks, where there is one. */
   lastMarked(runIds: readonly string[], marks: number): Map<string, number>;
+  /** The number of the last record; 0 when there is none. */
+  lastSeq(): number;
   /** Forgets all records. */
   clear(): void;
   readonly tallies: ThreadTallies;
@@ -123,6 +125,7 @@ export function threadRecords({ sql }: DurableObjectStorage, takeNumbers: (count
       const found = rows.toArray().filter(({ seq }) => seq !== null);
       return new Map(found.map(({ run_id, seq }) => [textOf(run_id), Number(seq)]));
     },
+    lastSeq: () => (isReady() ? Number(sql.exec("SELECT MAX(seq) AS last FROM record").one()["last"]) : 0),
     clear() {
       if (!isReady()) return;
       sql.exec("DELETE FROM record");

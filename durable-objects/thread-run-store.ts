@@ -49,6 +49,12 @@ export interface ThreadRunStore {
   list(limit: number): ThreadRunRow[];
   /** Of all runs. */
   runIds(): string[];
+  /** Of the runs with one of these words. */
+  runIdsOf(statuses: readonly ThreadRunStatus[]): string[];
+  /** Runs in whose place another one has succeeded. */
+  superseded(): string[];
+  /** Whole seconds that those of these runs took which have ended. */
+  durations(runIds: readonly string[]): Map<string, number>;
   /** One of the same name is replaced. */
   add(run: Omit<ThreadRunRow, "id">): void;
   /** All but what a run has had from its beginning. */
@@ -126,6 +132,26 @@ export function threadRunStore(storage: DurableObjectStorage): ThreadRunStore {
         .exec("SELECT run_id FROM run")
         .toArray()
         .map((row) => maybeText(row["run_id"]) ?? ""),
+    runIdsOf: (statuses) =>
+      sql
+        .exec("SELECT run_id FROM run WHERE status IN (SELECT value FROM json_each(?))", JSON.stringify(statuses))
+        .toArray()
+        .map((row) => maybeText(row["run_id"]) ?? ""),
+    superseded: () =>
+      sql
+        .exec("SELECT DISTINCT replaces FROM run WHERE replaces IS NOT NULL AND status = 'success'")
+        .toArray()
+        .map((row) => maybeText(row["replaces"]) ?? ""),
+    durations(runIds) {
+      const rows = sql
+        .exec(
+          `SELECT run_id, updated_at - created_at AS took FROM json_each(?) AS asked JOIN run ON run.run_id = asked.value
+           WHERE status NOT IN ('pending', 'running', 'lost')`,
+          JSON.stringify(runIds),
+        )
+        .toArray();
+      return new Map(rows.map((row) => [maybeText(row["run_id"]) ?? "", Math.floor(Number(row["took"]) / 1000)]));
+    },
     add(run) {
       remove(run.runId);
       const [metadata, kwargs] = [JSON.stringify(run.metadata), JSON.stringify(run.kwargs)];
@@ -158,7 +184,8 @@ export function threadRunStore(storage: DurableObjectStorage): ThreadRunStore {
         .toArray();
       if (row === undefined) throw new Error("A row that was written is not there.");
       sql.exec(
-        "UPDATE run SET metadata = ?, kwargs = ? WHERE id = ?",
+        "UPDATE run SET replaces = ?, metadata = ?, kwargs = ? WHERE id = ?",
+        replacedBy(run),
         texts.keep(`run/${row.id}/metadata`, metadata, MAX_METADATA),
         texts.keep(`run/${row.id}/kwargs`, kwargs),
         row.id,
@@ -192,8 +219,15 @@ export const RUN_TABLES = [
    status TEXT NOT NULL, pushed INTEGER NOT NULL, strategy TEXT NOT NULL, assistant_id TEXT, units INTEGER NOT NULL,
    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, stop_reason TEXT, error TEXT, through INTEGER NOT NULL,
    opened INTEGER, continues TEXT, starters INTEGER NOT NULL, cancel TEXT, made INTEGER NOT NULL,
-   before_updated_at INTEGER NOT NULL, thread_version INTEGER NOT NULL, metadata TEXT NOT NULL, kwargs TEXT NOT NULL)`,
+   before_updated_at INTEGER NOT NULL, thread_version INTEGER NOT NULL, replaces TEXT, metadata TEXT NOT NULL, kwargs TEXT NOT NULL)`,
+  "CREATE INDEX run_replaces ON run (replaces) WHERE replaces IS NOT NULL",
 ];
+
+/** The run that this one is made in place of, as its metadata says. */
+const replacedBy = ({ metadata }: Pick<ThreadRunRow, "metadata">): string | null => {
+  const named = metadata["regenerate_from_run_id"];
+  return typeof named === "string" && named !== "" ? named.toWellFormed() : null;
+};
 
 const maybeText = (value: SqlStorageValue | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;

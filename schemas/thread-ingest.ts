@@ -21,6 +21,8 @@ export interface IngestRequest {
   assistantId: string | null;
   metadata: JsonRecord;
   userId: string | null;
+  /** Bytes that the thread may have in storage. */
+  maxThreadBytes: number;
 }
 
 export type IngestAnswer =

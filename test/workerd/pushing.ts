@@ -1,0 +1,54 @@
+// A thread's object, and what a producer pushes to it.
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect } from "vitest";
+import type { ThreadObject } from "../../durable-objects/thread-object.ts";
+import type { IngestAnswer, IngestRequest } from "../../schemas/thread-ingest.ts";
+
+export type Stub = DurableObjectStub<ThreadObject>;
+
+/** Always a fresh stub: one whose object has died stays broken. */
+export const newThread = (): (() => Stub) => {
+  const name = `local/${crypto.randomUUID()}`;
+  return () => env.THREAD.getByName(name);
+};
+
+export const push = async (stub: Stub, fields: Partial<IngestRequest> = {}): Promise<IngestAnswer> =>
+  stub.ingest({
+    runId: "r1",
+    epoch: 0,
+    sequence: 0,
+    records: [],
+    leaseMs: 60_000,
+    ifMissing: "create",
+    assistantId: "lead_agent",
+    metadata: {},
+    userId: null,
+    maxThreadBytes: 1_000_000_000,
+    ...fields,
+  });
+
+export const event = (event_type: string, category: string, content: unknown, metadata = {}): unknown => ({
+  event_type,
+  category,
+  content,
+  metadata,
+});
+export const human = (id: string, content = "Hi"): unknown =>
+  event("llm.human.input", "message", { type: "human", id, content }, { caller: "lead_agent" });
+export const answer = (id: string, content = "Hello"): unknown =>
+  event(
+    "llm.ai.response",
+    "message",
+    { type: "ai", id, content, tool_calls: [] },
+    { caller: "lead_agent", usage: { total_tokens: 5 }, latency_ms: 1, llm_call_index: 1 },
+  );
+export const note = (text: string): unknown => event("some.note", "notes", text);
+export const runEnd = event("run.end", "outputs", {}, { status: "success" });
+export const runError = event("run.error", "error", "It failed.", { error_type: "ValueError" });
+export const terminal = (status: string): unknown => event("run.terminal", "outputs", { status, error: null });
+
+/** Ends the object: the next call finds a new one. */
+export async function crash(stub: Stub): Promise<void> {
+  await expect(runInDurableObject(stub, (_instance, state) => state.abort("crash"))).rejects.toThrow("crash");
+}
