@@ -11,10 +11,7 @@ import { pass } from "./gate.ts";
 import { foldLog } from "./run-fold.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
 import { askAside } from "./side-question.ts";
-import { within } from "./within.ts";
-
-/** How long the chat may hold up the end of a run. Milliseconds. */
-const TELL_WAIT_MS = 2000;
+import { answersWithin, END_WAIT_MS } from "./within.ts";
 
 export interface ChatDelivery {
   /**
@@ -51,11 +48,7 @@ export function chatDelivery(ctx: DurableObjectState, env: Env, store: RunLogSto
       if (row.told) return true;
       const end = state === undefined ? storedEnd(row, store, chat) : endOf(state, chat, row.plan.agent?.tools);
       if (end === undefined) return false;
-      try {
-        await within(tellOnce(end), TELL_WAIT_MS);
-      } catch {
-        // Its object has died or is not to be reached: it is told again later.
-      }
+      await answersWithin(tellOnce(end), END_WAIT_MS);
       return row.told;
     },
   };

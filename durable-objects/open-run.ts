@@ -20,6 +20,7 @@ import { runTenant } from "./run-tenant.ts";
 import { handleOf, stateOf } from "./run-view.ts";
 import { askAside } from "./side-question.ts";
 import { stepRequest } from "./step-request.ts";
+import { threadDelivery } from "./thread-delivery.ts";
 import { toolCalls } from "./tool-calls.ts";
 import { runWakes } from "./wakes.ts";
 import { within, type Timer } from "./within.ts";
@@ -39,8 +40,10 @@ export interface OpenRun {
   /** The outcome once readers may see it; until then the handle. Waits at most `waitMs` milliseconds. */
   outcome(waitMs: number): Promise<OutcomeAnswer>;
   view(): RunStateView;
-  /** Tells the chat of a finished run how it ended. True when the chat knows, or there is none. */
-  tellChat(): Promise<boolean>;
+  /** Tells the chat and the thread of a finished run what they do not know of it. True when they know all, or there are none. */
+  tellEnd(): Promise<boolean>;
+  /** Tells the thread of a live run, in the background, what it has not acknowledged. */
+  remind(): void;
   /** The events are swept or forgotten: every reader's stream ends. */
   discard(): void;
 }
@@ -71,7 +74,15 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
 export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs, agent } = row.plan;
   const tenant = runTenant(ctx, env, row);
-  const delivery = chatDelivery(ctx, env, store, row);
+  const chat = chatDelivery(ctx, env, store, row);
+  const thread = threadDelivery({
+    ctx,
+    env,
+    store,
+    row,
+    durableTo: marks.durableTo,
+    onUnknown: () => apply({ type: "cancel", at: Date.now(), reason: "deleted" }),
+  });
   let { state } = options;
   let totalTimer: Timer | undefined;
   /** Ends what goes on beside the attempts. */
@@ -81,6 +92,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     store,
     {
       confirm: () => confirm(ctx, "flush"),
+      milestone: (through) => thread.reach(through),
       beforeEnd,
       keepsRequest: ({ payload }) => isContinuable(row, payload),
       onFailure: () => ctx.abort("The log could not be written."),
@@ -94,7 +106,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     emit: (attempt, events) => apply({ type: "provider", at: Date.now(), attempt, events }),
   });
   // Beside the first model call, which costs no time that way; no tool is called before it is known.
-  const wanted = state.phase === "sealed" ? Promise.resolve() : cancelUnwanted();
+  const wanted = state.phase === "sealed" ? Promise.resolve() : Promise.all([cancelUnwanted(), thread.begin()]);
   const calls = toolCalls({ ctx, env, row, request, over: over.signal, settled: () => log.settled(), wanted, apply });
   const wakes = runWakes({ ctx, tenant, apply, changes: (input) => transition(state, input).events.length > 0 });
   const readers = runReaders({
@@ -105,13 +117,13 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   });
 
   /**
-   * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it, and the run's chat has
-   * the turn. Retention's alarm comes after that: while the live run's alarm stands, one of them may still be missing.
+   * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it, the run's chat has
+   * the turn, and its thread the records. Retention's alarm comes after that: while the live run's alarm stands, one of them may still be missing.
    */
   async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     await pass("ending", ctx);
-    const [released, told] = await Promise.all([tenant.release(), delivery.tell(state)]);
-    if (released && told) await store.setAlarm(at + limits.retentionEventsMs);
+    const [released, ...told] = await Promise.all([tenant.release(), chat.tell(state), thread.tell(sequence)]);
+    if (released && told.every(Boolean)) await store.setAlarm(at + limits.retentionEventsMs);
     await pass("released", ctx);
     row.status = payload.outcome;
     row.sealedAt = at;
@@ -210,7 +222,12 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       if (terminal === undefined) return { running: handleOf(row) };
       return new Response(terminal.payload, { headers: { "content-type": "application/json" } });
     },
-    tellChat: () => delivery.tell(),
+    async tellEnd() {
+      const { terminal } = row;
+      const told = await Promise.all([chat.tell(), terminal === undefined || thread.tell(terminal)]);
+      return told.every(Boolean);
+    },
+    remind: () => thread.remind(),
     view: () => stateOf(row, state, log.visibleTo, store.cost()),
     discard() {
       stop();

@@ -19,5 +19,6 @@ export const liveAlarm = ({ startedAt, plan }: RunRow, now: number): number =>
 /** When an end that nobody has acknowledged is told again: the longer that has lasted, the later. */
 export function retellAt(row: RunRow, now: number): number {
   const pause = Math.min(Math.max(now - (row.sealedAt ?? now), LIVE_ALARM_MS), MAX_PAUSE_MS);
-  return Math.min(now + pause, retentionTimes(row)[1]);
+  // A thread's records outlive its runs: they go nowhere before the thread has them.
+  return row.plan.thread === undefined ? Math.min(now + pause, retentionTimes(row)[1]) : now + pause;
 }

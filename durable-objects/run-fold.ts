@@ -21,6 +21,7 @@ export function acceptedRow(plan: RunRow["plan"], startedAt: number): RunRow {
     attached: false,
     continuedBy: undefined,
     told: false,
+    projected: -1,
   };
 }
 

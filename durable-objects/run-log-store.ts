@@ -2,10 +2,11 @@
 import type { LogEntry } from "../schemas/event.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStatus } from "../schemas/run.ts";
+import type { ThreadRef } from "../schemas/thread.ts";
 import { parseJson } from "../src/wire/json.ts";
 import { cutText } from "./row-parts.ts";
 import { runTexts } from "./run-log-texts.ts";
-import type { RunLogStore } from "./run-row.ts";
+import type { RunLogStore, RunOpening } from "./run-row.ts";
 import { decodeSegment, encodeSegment } from "./segment-codec.ts";
 
 /** A segment's key is its first sequence times this, plus the part: one that does not fit into a row goes on in the next. */
@@ -101,6 +102,8 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         attached: row["attached"] === 1,
         continuedBy: typeof row["continued_by"] === "string" ? row["continued_by"] : undefined,
         told: row["told"] === 1,
+        // A run that was stored before it could be in a thread has no such column.
+        projected: typeof row["projected"] === "number" ? row["projected"] : -1,
       };
     },
     request() {
@@ -116,26 +119,33 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       return { durableTo: Number(row["last"]), reservedTo: Number(row["reserved"]) };
     },
     accept(plan, startedAt, entries, reservedTo) {
-      const { request, ...kept } = plan;
+      const { request, thread, ...kept } = plan;
+      const [ref, opening] = thread === undefined ? [] : withoutOpening(thread);
+      const stored = ref === undefined ? kept : { ...kept, thread: ref };
       storage.transactionSync(() => {
         query(
           `CREATE TABLE run (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, plan TEXT NOT NULL, request TEXT,
            status TEXT NOT NULL, started_at INTEGER NOT NULL, sealed_at INTEGER, terminal INTEGER,
            swept INTEGER NOT NULL, recoveries INTEGER NOT NULL, attached INTEGER NOT NULL, rows_written INTEGER,
-           rows_read INTEGER, continued_by TEXT, told INTEGER NOT NULL)`,
+           rows_read INTEGER, continued_by TEXT, told INTEGER NOT NULL, projected INTEGER, opening TEXT)`,
         );
         query(
           `CREATE TABLE segment (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, reserved INTEGER NOT NULL,
            written INTEGER NOT NULL, body TEXT NOT NULL)`,
         );
-        const columns = texts.keep({ plan: JSON.stringify(kept), request: JSON.stringify(request) });
+        const columns = texts.keep({
+          plan: JSON.stringify(stored),
+          request: JSON.stringify(request),
+          opening: opening === undefined ? null : JSON.stringify(opening),
+        });
         query(
-          `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries, attached, told)
-           VALUES (0, ?, ?, ?, 'running', ?, 0, 0, 0, 0)`,
+          `INSERT INTO run (id, format, plan, request, status, started_at, swept, recoveries, attached, told, opening)
+           VALUES (0, ?, ?, ?, 'running', ?, 0, 0, 0, 0, ?)`,
           FORMAT,
           columns.plan,
           columns.request,
           startedAt,
+          columns.opening,
         );
         append(entries, reservedTo);
       });
@@ -157,7 +167,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         append([terminal], terminal.sequence);
         closeOpen();
         const keeps = keepsRequest && continuable;
-        if (!keeps) texts.forgetRequest();
+        if (!keeps) texts.forget("request");
         query(
           `UPDATE run SET status = ?, sealed_at = ?, terminal = ?, request = iif(?, request, NULL),
            rows_written = ?, rows_read = ? WHERE id = 0`,
@@ -185,11 +195,23 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     eraseRequest() {
       storage.transactionSync(() => {
         query("UPDATE run SET request = NULL WHERE id = 0");
-        texts.forgetRequest();
+        texts.forget("request");
       });
     },
     markTold() {
       query("UPDATE run SET told = 1 WHERE id = 0");
+    },
+    opening() {
+      const [row] = query("SELECT opening FROM run WHERE id = 0");
+      const column = row?.["opening"];
+      const parsed = typeof column === "string" ? parseJson(texts.read("opening", column)) : undefined;
+      return isOpening(parsed?.value) ? parsed.value : {};
+    },
+    markProjected(through) {
+      storage.transactionSync(() => {
+        query("UPDATE run SET projected = ?, opening = NULL WHERE id = 0", through);
+        texts.forget("opening");
+      });
     },
     markAttached() {
       query("UPDATE run SET attached = 1 WHERE id = 0");
@@ -198,7 +220,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       storage.transactionSync(() => {
         query("DELETE FROM segment WHERE id < (SELECT terminal FROM run WHERE id = 0) * ?", PARTS);
         query("UPDATE run SET swept = 1, request = NULL WHERE id = 0");
-        texts.forgetRequest();
+        texts.forget("request");
       });
     },
     setAlarm(at) {
@@ -229,4 +251,14 @@ function isPlan(value: unknown): value is Omit<RunPlan, "request"> {
 
 function isRequest(value: unknown): value is RunPlan["request"] {
   return typeof value === "object" && value !== null && "task" in value;
+}
+
+/** What a run begins with in its thread is kept apart: it goes once the thread has it. */
+const withoutOpening = ({ human, results, ...ref }: ThreadRef): [ref: ThreadRef, opening: RunOpening] => [
+  ref,
+  { ...(human !== undefined && { human }), ...(results !== undefined && { results }) },
+];
+
+function isOpening(value: unknown): value is RunOpening {
+  return typeof value === "object" && value !== null;
 }

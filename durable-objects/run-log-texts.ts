@@ -1,19 +1,20 @@
-// The plan and the request of a run: in the run's row, or, where that would be too large for one, in rows of their own.
+// The plan and the request of a run, and what it brings its thread: in the run's row, or, where that would be too large for one, in rows of their own.
 import { cutText } from "./row-parts.ts";
 
-/** UTF-16 units of both together that the run's row holds: at most 1.5 MB of UTF-8, below the platform's 2 MB. */
+/** UTF-16 units of all together that the run's row holds: at most 1.5 MB of UTF-8, below the platform's 2 MB. */
 const MAX_ROW = 500_000;
 
-export type TextName = "plan" | "request";
+export type TextName = "plan" | "request" | "opening";
+export type Texts = Record<Exclude<TextName, "opening">, string> & { opening: string | null };
 type Query = (sql: string, ...bindings: SqlStorageValue[]) => Record<string, SqlStorageValue>[];
 
 export interface RunTexts {
-  /** Stores both, inside the caller's transaction. What it answers is for the columns of the run's row. */
-  keep(texts: Record<TextName, string>): Record<TextName, string>;
+  /** Stores them, inside the caller's transaction. What it answers is for the columns of the run's row. */
+  keep(texts: Texts): Texts;
   /** A text whose column holds this. */
   read(name: TextName, column: string): string;
-  /** The request is gone from its column, and so from here. */
-  forgetRequest(): void;
+  /** The text is gone from its column, and so from here. */
+  forget(name: TextName): void;
 }
 
 /** The column of a text that has rows of its own is empty. Such a table is there only for a run that needs it. */
@@ -23,28 +24,29 @@ export function runTexts(query: Query): RunTexts {
   let large: boolean | undefined;
 
   return {
-    keep({ plan, request }) {
-      large = plan.length + request.length > MAX_ROW;
-      if (!large) return { plan, request };
+    keep(kept) {
+      const { plan, request, opening } = kept;
+      large = plan.length + request.length + (opening ?? "").length > MAX_ROW;
+      if (!large) return kept;
       query(
         `CREATE TABLE run_text (name TEXT NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL,
          PRIMARY KEY (name, part)) WITHOUT ROWID`,
       );
-      for (const [name, text] of Object.entries({ plan, request })) {
+      for (const [name, text] of Object.entries({ plan, request, opening: opening ?? "" })) {
         for (const [part, body] of cutText(text).entries()) {
           query("INSERT INTO run_text (name, part, body) VALUES (?, ?, ?)", name, part, body);
         }
       }
-      return { plan: "", request: "" };
+      return { plan: "", request: "", opening: opening === null ? null : "" };
     },
     read(name, column) {
       if (column !== "") return column;
       const parts = query("SELECT body FROM run_text WHERE name = ? ORDER BY part", name);
       return parts.map(({ body }) => (typeof body === "string" ? body : "")).join("");
     },
-    forgetRequest() {
+    forget(name) {
       large ??= isThere();
-      if (large) query("DELETE FROM run_text WHERE name = 'request'");
+      if (large) query("DELETE FROM run_text WHERE name = ?", name);
     },
   };
 }

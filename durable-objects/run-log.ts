@@ -51,6 +51,8 @@ export interface LogOptions {
 export interface LogHooks {
   /** Resolves when all writes so far are on disk. */
   confirm(): Promise<void>;
+  /** A step has finished or a tool has answered, and all up to `through` is on disk. */
+  milestone(through: number): void;
   /** The terminal is durable, and readers do not see it yet. */
   beforeEnd(terminal: Extract<LogEvent, { type: "terminal" }>): Promise<void>;
   /** Whether the request outlives this end. */
@@ -102,6 +104,10 @@ function isFlushFirst(event: LogEvent): boolean {
   }
 }
 
+/** Where a run has got to something that others may go by. The terminal is told apart. */
+const isMilestone = ({ type, payload }: LogEvent): boolean =>
+  type === "tool_result" || (type === "step" && payload.phase === "finished");
+
 export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, options: LogOptions): RunLog {
   let { durableTo, reservedTo } = marks;
   let reservedFrom = durableTo;
@@ -118,6 +124,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   let terminal: Extract<LogEvent, { type: "terminal" }> | undefined;
   /** Sequences of flush-first events that are not durable yet. */
   let barriers: number[] = [];
+  let reached = false;
   let committing = false;
   let due = false;
   let flushTimer: Timer | undefined;
@@ -193,6 +200,8 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       flushTimer = undefined;
       const last = unflushed.at(-1)?.sequence ?? durableTo;
       const ending = terminal;
+      const milestone = reached;
+      reached = false;
       const reserved = write();
       await hooks.confirm();
       durableTo = last;
@@ -205,7 +214,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
         await hooks.beforeEnd(ending);
         barriers = [];
         sealed = true;
-      }
+      } else if (milestone) hooks.milestone(last);
       trim();
       refresh();
     }
@@ -250,6 +259,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
         lastSequence = entry.sequence;
         if (isFlushFirst(event)) barriers.push(entry.sequence);
         if (event.type === "terminal") terminal = event;
+        reached ||= isMilestone(event);
       }
       if (events.length === 0) return;
       if (mustFlush()) flush();

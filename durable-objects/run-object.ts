@@ -138,13 +138,17 @@ export class RunObject extends DurableObject<Env> {
     return run.outcome(0);
   }
 
-  /** Forgets the run: a live one is cancelled first. False when there is none. The name is free afterwards. */
-  async forget(): Promise<boolean> {
+  /**
+   * Forgets the run: a live one is cancelled first. The name is free afterwards. `untold`: its thread has not acknowledged
+   * its records yet, and the run stays.
+   */
+  async forget(): Promise<"forgotten" | "unknown" | "untold"> {
     const run = this.#run;
-    if (run === undefined) return false;
+    if (run === undefined) return "unknown";
     await this.cancel("deleted");
+    if (run.row.plan.thread !== undefined && !(await run.tellEnd())) return "untold";
     await this.#wipe(run.row);
-    return true;
+    return "forgotten";
   }
 
   override async alarm(): Promise<void> {
@@ -154,13 +158,14 @@ export class RunObject extends DurableObject<Env> {
     const { row } = run;
     if (row.sealedAt === undefined) {
       if (now >= row.startedAt + row.plan.totalMs) return run.apply({ type: "deadline", at: now });
+      run.remind();
       await this.#store.setAlarm(liveAlarm(row, now));
       return this.#settlePrevious(row);
     }
     const [sweepAt, wipeAt] = retentionTimes(row);
-    if (now >= wipeAt) return this.#wipe(row);
-    // What the run's chat does not know yet must not go.
-    const told = await run.tellChat();
+    // What the run's chat or thread does not know yet must not go.
+    const told = await run.tellEnd();
+    if (now >= wipeAt && (told || row.plan.thread === undefined)) return this.#wipe(row);
     // Too early for retention: the live run's alarm, left standing by an end that was cut short.
     if (now < sweepAt) await releaseSlot(this.env, row);
     else if (told && !row.swept) {
@@ -181,7 +186,7 @@ export class RunObject extends DurableObject<Env> {
     const alarm = await ctx.storage.getAlarm();
     const run = openRun({ ctx, env, store: this.#store, row, state, marks, request: undefined });
     if (alarm === null || !retentionTimes(row).includes(alarm)) {
-      await Promise.all([releaseSlot(env, row), run.tellChat()]);
+      await Promise.all([releaseSlot(env, row), run.tellEnd()]);
     }
     this.#run = run;
   }

@@ -2,6 +2,10 @@
 import type { LogEntry } from "../schemas/event.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { Cost, RunStatus } from "../schemas/run.ts";
+import type { ThreadRef } from "../schemas/thread.ts";
+
+/** The messages that a run in a thread begins with. */
+export type RunOpening = Pick<ThreadRef, "human" | "results">;
 
 export interface RunRow {
   plan: Omit<RunPlan, "request">;
@@ -19,6 +23,8 @@ export interface RunRow {
   continuedBy: string | undefined;
   /** The chat that the run is a turn of knows how it ended. */
   told: boolean;
+  /** Sequence up to which the run's thread has the records; -1 for none. */
+  projected: number;
 }
 
 /** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
@@ -48,6 +54,10 @@ export interface RunLogStore {
   /** Nothing goes on from here any more. */
   eraseRequest(): void;
   markTold(): void;
+  /** What a run in a thread begins with, until its thread has that. */
+  opening(): RunOpening;
+  /** The thread has the records up to this sequence, and with them what the run began with. */
+  markProjected(through: number): void;
   /** Entries after `after`, from one segment; none when there are none. */
   read(after: number): Page;
   markAttached(): void;

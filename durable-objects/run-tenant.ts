@@ -1,10 +1,7 @@
 // What a run tells its tenant's object and asks of it: how its targets did, whether a further request may be made, and its slot. Decides nothing.
 import type { TargetNews, TargetReport } from "../schemas/plan.ts";
 import type { RunRow } from "./run-row.ts";
-import { within } from "./within.ts";
-
-/** How long the tenant's slot may hold up the end of a run. */
-const RELEASE_WAIT_MS = 2000;
+import { answersWithin, END_WAIT_MS } from "./within.ts";
 
 export interface RunTenant {
   /** Failures are told at once: other runs are about to make the same choice. All else goes with the slot. */
@@ -49,14 +46,10 @@ export function runTenant(ctx: DurableObjectState, env: Env, row: RunRow): RunTe
 }
 
 /** Gives the tenant's slot back, with what the run has learned of its targets. False when the tenant did not answer in time. */
-export async function releaseSlot(
+export function releaseSlot(
   env: Env,
   { plan: { tenant, runId } }: Pick<RunRow, "plan">,
   news: TargetNews[] = [],
 ): Promise<boolean> {
-  try {
-    return await within(env.TENANT.getByName(tenant).release(runId, news), RELEASE_WAIT_MS);
-  } catch {
-    return false;
-  }
+  return answersWithin(env.TENANT.getByName(tenant).release(runId, news), END_WAIT_MS);
 }

@@ -26,7 +26,7 @@ export interface ToolCallsOptions {
   /** Resolves when everything decided so far is on disk. */
   settled(): Promise<void>;
   /** Resolves when the run is known to be wanted, or is over. */
-  wanted: Promise<void>;
+  wanted: Promise<unknown>;
   apply(input: Extract<Input, { type: "tool" | "tool_progress" }>): void;
 }
 

@@ -11,5 +11,17 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
   }
 }
 
+/** How long another object may hold up the end of a run. Milliseconds. */
+export const END_WAIT_MS = 2000;
+
+/** False when another object did not answer in time: it has died or is not to be reached, and is told again later. */
+export async function answersWithin(answer: Promise<unknown>, ms: number): Promise<boolean> {
+  try {
+    return await within(answer, ms);
+  } catch {
+    return false;
+  }
+}
+
 /** What `setTimeout` gives, under whichever runtime's types. */
 export type Timer = ReturnType<typeof setTimeout>;

@@ -36,6 +36,8 @@ export interface Context {
 
 /** Tenants wait this long before they ask for another slot. */
 const BUSY_RETRY_MS = 1000;
+/** A thread that does not answer is asked again after so long. */
+const UNTOLD_RETRY_MS = 1000;
 const DEFAULT_TICKET_SECONDS = 3600;
 
 export async function startRun({ request, env, config }: Context): Promise<Response> {
@@ -141,8 +143,18 @@ export async function cancelRun(context: Context): Promise<Response> {
 export async function deleteRun(context: Context): Promise<Response> {
   const tenant = await authorizeRun(context);
   if (!tenant.ok) return problemResponse(tenant.problem);
-  const existed = await runOf(context, tenant.value).forget();
-  return existed ? new Response(null, { status: 204 }) : problemResponse(noSuchRun());
+  switch (await runOf(context, tenant.value).forget()) {
+    case "forgotten":
+      return new Response(null, { status: 204 });
+    case "unknown":
+      return problemResponse(noSuchRun());
+    case "untold":
+      return problemResponse({
+        code: "unavailable",
+        message: "The run's thread does not answer; try again.",
+        retryAfterMs: UNTOLD_RETRY_MS,
+      });
+  }
 }
 
 export async function createTicket({ request, env, config }: Context): Promise<Response> {

@@ -4,8 +4,10 @@ import type { JsonRecord } from "../../schemas/json.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
 import type { RecordDraft, ThreadRef, ThreadRunEnd } from "../../schemas/thread.ts";
 import { endingOf } from "./ending.ts";
+import { fitAnswer } from "./fit-answer.ts";
 import { follow, followed, type Followed, type FollowedRun, type Told } from "./follow.ts";
 import { answerMessage, resultMessage, usageMetadata, type Answer, type Called } from "./messages.ts";
+import { cutTrace } from "./stored-content.ts";
 
 /** A run with what it begins with in its thread. */
 export interface RecordedRun extends FollowedRun, Pick<ThreadRef, "chain" | "human" | "results"> {}
@@ -43,7 +45,9 @@ export function record(recording: Recording, event: LogEvent): Recorded {
   const ended = told.find((one) => one.type === "ended");
   return {
     recording: { ...recording, followed: state },
-    records: made.map(({ metadata = {}, ...rest }) => ({ source: event.sequence, at: event.at, metadata, ...rest })),
+    records: made.map(({ metadata = {}, ...rest }) =>
+      cutTrace({ source: event.sequence, at: event.at, metadata, ...rest }),
+    ),
     ...(ended !== undefined && { end: endingOf(ended.outcome, ended.pending) }),
   };
 }
@@ -109,13 +113,15 @@ function intentOf({ toolCallId, toolName, input, execution }: Called): Made[] {
   return [{ eventType: "tool.intent", category: "trace", content, metadata: LEAD }];
 }
 
-function answerOf(answer: Answer): Made[] {
+function answerOf(whole: Answer): Made[] {
+  const { answer, isCut } = fitAnswer(whole);
   const { usage, latencyMs, callIndex, finishReason } = answer;
   const metadata = {
     ...LEAD,
     usage: usage === undefined ? {} : usageMetadata(usage),
     latency_ms: latencyMs,
     llm_call_index: callIndex,
+    ...(isCut && { content_truncated: true }),
   };
   return [
     message("llm.ai.response", answerMessage(answer), metadata),

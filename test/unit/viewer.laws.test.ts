@@ -33,6 +33,8 @@ function memoryStore(): RunLogStore {
     markContinued: () => undefined,
     eraseRequest: () => undefined,
     markTold: () => undefined,
+    opening: () => ({}),
+    markProjected: () => undefined,
     sweepEvents: () => undefined,
     setAlarm: async () => undefined,
     cost: () => ({ rowsWritten: 0, rowsRead: 0, bytesStored: 0 }),
@@ -70,6 +72,7 @@ async function play(
     store,
     {
       confirm: () => new Promise((resolve) => waiting.push(resolve)),
+      milestone: () => undefined,
       beforeEnd: async () => undefined,
       keepsRequest: () => false,
       onFailure: (error) => {

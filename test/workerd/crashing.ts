@@ -15,11 +15,11 @@ export interface Event {
 export const crashes = new Map<string, string>();
 
 /** Ends the object of `name` once: at its `moment`-th await, counted over all of its lives, or at the first of that name. */
-export function crashAt(name: string, moment: number | string): void {
+export function crashAt(name: string, moment: number | string, objects: DurableObjectNamespace = env.RUN): void {
   let passed = 0;
   let crashed = false;
   takeGate(async (at, state) => {
-    if (state.id.toString() !== env.RUN.idFromName(name).toString()) return;
+    if (state.id.toString() !== objects.idFromName(name).toString()) return;
     if (crashed || (passed++ !== moment && at !== moment)) return;
     crashed = true;
     crashes.set(name, at);

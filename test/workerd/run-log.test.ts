@@ -75,6 +75,7 @@ function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
             flushes++;
             await held?.promise;
           },
+          milestone: () => undefined,
           beforeEnd: async () => undefined,
           keepsRequest: () => false,
           onFailure: (error) => {

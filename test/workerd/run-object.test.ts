@@ -48,7 +48,7 @@ describe("run object", () => {
     expect(await stub.state()).toBeUndefined();
     expect(await stub.outcome(10)).toEqual({ refused: "not_found" });
     expect(await stub.cancel("x")).toEqual({ refused: "not_found" });
-    expect(await stub.forget()).toBe(false);
+    expect(await stub.forget()).toBe("unknown");
     expect(await tables(stub)).toEqual([]);
     expect(await runDurableObjectAlarm(stub)).toBe(false);
   });
@@ -201,7 +201,7 @@ describe("run object", () => {
   it("R-DELETE-1 frees the name: the next start is a new run", async () => {
     const stub = env.RUN.getByName(newName());
     await stub.start(planOf("again", { chain: [demoTarget("demo-silent")] }), 100);
-    expect(await stub.forget()).toBe(true);
+    expect(await stub.forget()).toBe("forgotten");
     expect(await tables(stub)).toEqual([]);
     expect(await stub.state()).toBeUndefined();
     expect(await stub.start(planOf("again", { requestHash: "another" }), 100)).toMatchObject({

@@ -26,7 +26,7 @@ async function sealedAndDead(tenant: string): Promise<string> {
   });
   expect(await start(name, tenant)).toMatchObject({ started: true });
   // Polled: a promise resolved by an object that dies would go on inside of it.
-  await expect.poll(() => died).toBe(true);
+  await expect.poll(() => died, { timeout: 20_000 }).toBe(true);
   return name;
 }
 

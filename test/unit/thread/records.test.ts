@@ -3,6 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LogEvent } from "../../../schemas/event.ts";
 import type { RecordDraft, ThreadRunEnd } from "../../../schemas/thread.ts";
+import { fitAnswer } from "../../../src/thread/fit-answer.ts";
+import { humanMessage, type Answer, type Called } from "../../../src/thread/messages.ts";
+import { recordCheck } from "../../../src/thread/record-check.ts";
 import { damagedRecording, emptyRecording, record, type RecordedRun } from "../../../src/thread/records.ts";
 import { plays } from "./plays.ts";
 
@@ -27,6 +30,24 @@ function recordsOf(events: readonly LogEvent[], fields: Partial<RecordedRun> = {
   }
   return { records, ends };
 }
+
+const called = (toolCallId: string, units: number): Called => ({
+  toolCallId,
+  toolName: "look",
+  input: { of: "x".repeat(units) },
+  execution: "server",
+});
+
+const answered = (fields: Pick<Answer, "text" | "reasoning" | "calls">): Answer => ({
+  id: "lc_run--run-1-0",
+  step: 0,
+  usage: undefined,
+  model: undefined,
+  finishReason: "tool_calls",
+  latencyMs: 1,
+  callIndex: 1,
+  ...fields,
+});
 
 const typesOf = (records: readonly RecordDraft[]): string[] => records.map(({ eventType }) => eventType);
 const contentsOf = (records: readonly RecordDraft[], type: string): unknown[] =>
@@ -151,13 +172,32 @@ describe("R-THR-33 a run's log becomes records", () => {
     ]);
   });
 
-  test("types and categories are as long as a record's may be", () => {
+  test("each holds what its type is known to hold", () => {
+    const check = recordCheck("thread-1", "run-1");
+    const human = humanMessage("h1", "What is there?");
     for (const { events } of Object.values(plays)) {
-      for (const { eventType, category } of recordsOf(events).records) {
-        expect(eventType.length).toBeLessThanOrEqual(32);
-        expect(category.length).toBeLessThanOrEqual(16);
+      for (const { eventType, category, content, metadata } of recordsOf(events, { human }).records) {
+        expect(check({ event_type: eventType, category, content, metadata })).toMatchObject({ ok: true });
       }
     }
+  });
+
+  test("an answer that is too large for one message is cut, and says so", () => {
+    const answer = answered({
+      text: "a".repeat(60),
+      reasoning: "b".repeat(60),
+      calls: [called("c1", 20), called("c2", 5)],
+    });
+    expect(fitAnswer(answer, 1000)).toEqual({ answer, isCut: false });
+    expect(fitAnswer(answer, 100)).toEqual({
+      isCut: true,
+      answer: {
+        ...answer,
+        text: `${"a".repeat(50)}\n[cut: longer than 50 characters]`,
+        reasoning: `${"b".repeat(25)}\n[cut: longer than 25 characters]`,
+        calls: [{ ...called("c1", 20), input: { cut: "longer than 25 characters" } }, called("c2", 5)],
+      },
+    });
   });
 
   test("of a log whose end cannot be read whole the outcome's text is left", () => {
