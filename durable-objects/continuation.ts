@@ -29,6 +29,7 @@ export function continuationOf(row: RunRow, store: RunLogStore): Continuation {
   const added = turns(state);
   const whole = [...messagesOf(request), ...added];
   const fitting = fitMessages(whole, MAX_CONVERSATION);
+  const { thread } = row.plan;
   return {
     found: true,
     ...(fitting === whole ? { request, turns: added } : { request: { ...request, messages: fitting }, turns: [] }),
@@ -44,6 +45,9 @@ export function continuationOf(row: RunRow, store: RunLogStore): Continuation {
         ...(echo !== undefined && { echo }),
         ...(tool !== undefined && { tool }),
       })),
+    ...(thread !== undefined && {
+      thread: { threadId: thread.threadId, chain: thread.chain, modes: [...thread.modes] },
+    }),
   };
 }
 

@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import type { CallableTool } from "./tool.ts";
 import { messageSchema, startRequestSchema } from "./run.ts";
+import type { StreamMode } from "./thread.ts";
 
 const openCall = v.looseObject({
   toolCallId: v.string(),
@@ -14,6 +15,8 @@ const openCall = v.looseObject({
   tool: v.optional(v.custom<CallableTool>((value) => typeof value === "object" && value !== null && "source" in value)),
 });
 
+const isText = (value: unknown): boolean => typeof value === "string";
+
 export const continuationSchema = v.variant("found", [
   v.object({
     found: v.literal(true),
@@ -23,7 +26,14 @@ export const continuationSchema = v.variant("found", [
     turns: v.array(messageSchema),
     /** Calls without a result: the client's, and those that wait for an approval. */
     open: v.array(openCall),
+    /** The thread that the run is in. */
+    thread: v.optional(
+      v.object({ threadId: v.string(), chain: v.nullable(v.string()), modes: v.array(v.custom<StreamMode>(isText)) }),
+    ),
   }),
   v.object({ found: v.literal(false), refused: v.picklist(["not_found", "not_waiting", "gone"]) }),
 ]);
 export type Continuation = v.InferOutput<typeof continuationSchema>;
+
+/** A run that another may go on from. */
+export type WaitingRun = Extract<Continuation, { found: true }>;

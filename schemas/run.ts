@@ -11,6 +11,8 @@ const record = objectOnly(v.record(v.string(), v.unknown()));
 /** Safe in a URL path without escaping; `.` and `..` are not, since a URL swallows them. */
 export const runIdSchema = v.pipe(v.string(), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,128}$/));
 
+export const threadIdSchema = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/));
+
 const textPart = v.looseObject({ type: v.literal("text"), text });
 const imagePart = v.looseObject({
   type: v.literal("image"),
@@ -122,7 +124,7 @@ export const startRequestSchema = objectOnly(
     serverTools: v.optional(v.pipe(v.array(v.pipe(v.string(), v.regex(/^(\*|\*?[^*]+|[^*]+\*)$/))), v.maxLength(128))),
     toolChoice: v.optional(v.union([v.picklist(["auto", "none", "required"]), v.strictObject({ name: text })])),
     maxSteps: v.optional(positive),
-    threadId: v.optional(text),
+    threadId: v.optional(threadIdSchema),
     source: v.optional(v.picklist(["provider", "push"])),
     previousRunId: v.optional(runIdSchema),
     toolResults: v.optional(

@@ -5,6 +5,7 @@ import type { Config } from "../../schemas/config.ts";
 import { configSchema } from "../../schemas/config.ts";
 import { streamEventSchema } from "../../schemas/event.ts";
 import { outcomeSchema } from "../../schemas/outcome.ts";
+import { threadRunsSchema, threadSchema } from "../../schemas/native-thread.ts";
 import { indeRunErrorSchema } from "../../schemas/problem.ts";
 import {
   cancelRequestSchema,
@@ -30,6 +31,8 @@ const published: Record<string, v.GenericSchema> = {
   CancelRequest: cancelRequestSchema,
   TicketRequest: ticketRequestSchema,
   Ticket: ticketSchema,
+  Thread: threadSchema,
+  ThreadRuns: threadRunsSchema,
   Config: configSchema,
   ...svedaSchemas,
 };

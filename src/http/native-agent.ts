@@ -6,10 +6,20 @@ import { callableNow } from "../run/call-tools.ts";
 import { callIdsOf } from "../run/continued-request.ts";
 import { planServers, planTools } from "../run/plan-tools.ts";
 
-/** `undefined`: one step, whose tool calls are all the client's. `carried`: the open calls of the run that this one goes on from. */
-export function nativeAgent(request: StartRequest, config: Config, carried?: CarriedCall[]): AgentPlan | undefined {
+/** What a run that goes on from others, or is in a thread, has of its conversation. */
+export interface Conversation {
+  /** The open calls of the run that this one goes on from. */
+  carried: CarriedCall[];
+  /** Ids of calls beside those of the request's messages. */
+  callIds?: readonly string[] | undefined;
+  title?: AgentPlan["title"];
+}
+
+/** `undefined`: one step, whose tool calls are all the client's. */
+export function nativeAgent(request: StartRequest, config: Config, conversation?: Conversation): AgentPlan | undefined {
   const { serverTools, maxSteps } = request;
-  if (serverTools === undefined && maxSteps === undefined && carried === undefined) return undefined;
+  if (serverTools === undefined && maxSteps === undefined && conversation === undefined) return undefined;
+  const { carried = [], callIds = [], title } = conversation ?? {};
   const allow = serverTools ?? [];
   // A client knows tools by what events call them.
   const rules = [{ allow, asCalled: true as const, domains: [], without: [] }];
@@ -20,7 +30,8 @@ export function nativeAgent(request: StartRequest, config: Config, carried?: Car
     tools,
     servers,
     rules,
-    carried: callableNow(carried ?? [], { tools, servers, rules }),
-    callIds: callIdsOf(request.messages ?? []),
+    carried: callableNow(carried, { tools, servers, rules }),
+    callIds: [...new Set([...callIdsOf(request.messages ?? []), ...callIds])],
+    ...(title !== undefined && { title }),
   };
 }

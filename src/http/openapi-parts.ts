@@ -30,6 +30,11 @@ export const runId = parameter("runId", "path", "The run's name.", {
   pattern: "^(?!\\.{1,2}$)[A-Za-z0-9._:~-]{1,128}$",
 });
 
+export const threadId = parameter("threadId", "path", "The thread's name.", {
+  type: "string",
+  pattern: "^[A-Za-z0-9_-]{1,64}$",
+});
+
 const sequence = { type: "integer", minimum: 0 };
 
 /** Where a stream begins; `words` are the values of `from`. */

@@ -1,6 +1,6 @@
 // The native paths of the OpenAPI document. A test holds the list against the router.
 import { dialects } from "../dialects/index.ts";
-import { body, cursor, json, parameter, ref, runId } from "./openapi-parts.ts";
+import { body, cursor, json, parameter, ref, runId, threadId } from "./openapi-parts.ts";
 
 const problem = (description: string) => json("IndeRunError", description);
 const stream = {
@@ -24,6 +24,7 @@ const faults = {
   403: problem("The ticket does not allow this, or the server is open on localhost only."),
   404: problem("There is no such run."),
 };
+const threadFaults = { ...faults, 404: problem("There is no such thread.") };
 const bodyFaults = {
   413: problem("The body is too large."),
   415: problem("The body is not application/json."),
@@ -49,13 +50,13 @@ export const openApiPaths = {
           content: { ...stream.content, "application/json": { schema: ref("StreamTerminalOutcome") } },
         },
         202: json("RunHandle", "Accepted; Location is the run's event stream."),
-        404: problem("`previousRunId` names no run."),
+        404: problem("`previousRunId` names no run, or one whose thread is gone."),
         409: problem(
-          "The name is taken by a run with another body or key, or no run can go on from `previousRunId` (any more).",
+          "The name is taken by a run with another body or key, the thread `threadId` has an active run, or no run can go on from `previousRunId` (any more).",
         ),
         410: problem("The events of `previousRunId` are no longer kept."),
         ...bodyFaults,
-        413: problem("The body or the prompt is too large."),
+        413: problem("The body or the prompt is too large, or the thread is full."),
         422: problem("No target of the route may serve the request, or it asks for something unsupported."),
         429: problem("The tenant has too many active runs."),
       },
@@ -72,7 +73,11 @@ export const openApiPaths = {
       operationId: "deleteRun",
       summary: "Forget the run; a live one is cancelled first",
       parameters: [runId],
-      responses: { ...faults, 204: { description: "Forgotten; the name is free again." } },
+      responses: {
+        ...faults,
+        204: { description: "Forgotten; the name is free again." },
+        503: problem("The run's thread does not answer, and has not got all of its records."),
+      },
     },
   },
   "/v1/runs/{runId}/events": {
@@ -110,6 +115,32 @@ export const openApiPaths = {
       parameters: [runId],
       requestBody: body("CancelRequest", false),
       responses: { ...faults, ...bodyFaults, 200: json("StreamTerminalOutcome", "The standing outcome.") },
+    },
+  },
+  "/v1/threads/{threadId}": {
+    get: {
+      operationId: "readThread",
+      summary: "How the thread stands",
+      parameters: [threadId],
+      responses: { ...threadFaults, 200: json("Thread", "The thread.") },
+    },
+    delete: {
+      operationId: "deleteThread",
+      summary: "Forget the thread with its runs",
+      parameters: [threadId],
+      responses: {
+        ...threadFaults,
+        204: { description: "Forgotten; its runs are forgotten before long." },
+        409: problem("A run of the thread is active."),
+      },
+    },
+  },
+  "/v1/threads/{threadId}/runs": {
+    get: {
+      operationId: "readThreadRuns",
+      summary: "The newest runs of the thread, at most 100",
+      parameters: [threadId],
+      responses: { ...threadFaults, 200: json("ThreadRuns", "The runs, newest first.") },
     },
   },
   "/v1/tickets": {

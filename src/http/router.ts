@@ -19,17 +19,20 @@ import {
   type Context,
 } from "./runs.ts";
 import { settingsOf } from "./settings.ts";
+import { deleteThread, readThread, readThreadRuns } from "./threads.ts";
 
 type Handler = (context: Context) => Response | Promise<Response>;
 type Methods = Partial<Record<"GET" | "POST" | "DELETE", Handler>>;
 
-/** Every path of the server with its methods; `:runId` and `:name` are parameters. */
+/** Every path of the server with its methods; `:runId`, `:threadId` and `:name` are parameters. */
 export const surface: Record<string, Methods> = {
   "/v1/runs": { POST: startRun },
   "/v1/runs/:runId": { GET: readState, DELETE: deleteRun },
   "/v1/runs/:runId/events": { GET: readEvents },
   "/v1/runs/:runId/outcome": { GET: readOutcome },
   "/v1/runs/:runId/cancel": { POST: cancelRun },
+  "/v1/threads/:threadId": { GET: readThread, DELETE: deleteThread },
+  "/v1/threads/:threadId/runs": { GET: readThreadRuns },
   "/v1/tickets": { POST: createTicket },
   "/v1/routes": { GET: listRoutes },
   "/healthz": { GET: () => publicJson({ status: "ok" }) },
@@ -45,7 +48,7 @@ for (const [path, methods] of Object.entries(surface)) {
       request: original,
       env,
       config,
-      runId: decodedParameter(request.params["runId"] ?? request.params["name"] ?? ""),
+      runId: decodedParameter(request.params["runId"] ?? request.params["threadId"] ?? request.params["name"] ?? ""),
     }),
   );
 }

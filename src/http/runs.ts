@@ -10,6 +10,7 @@ import { authorize } from "./authorize.ts";
 import { readJson } from "./body.ts";
 import { parseRunBody } from "./exact-body.ts";
 import { continueRun, notWaiting } from "./continue-run.ts";
+import { startNamedInThread } from "./native-thread.ts";
 import {
   fieldProblem,
   found,
@@ -89,8 +90,9 @@ async function startNamed(
   config: Config,
   query: AttachQuery | undefined,
 ): Promise<Result<StartAnswer>> {
-  const { previousRunId } = named.request;
+  const { previousRunId, threadId } = named.request;
   if (previousRunId !== undefined) return continueRun(env, named, previousRunId, config, query);
+  if (threadId !== undefined) return startNamedInThread(env, named, threadId, config, query);
   const plan = planRun(named, config);
   if (!plan.ok) return plan;
   const stub = env.RUN.getByName(`${named.tenant}/${named.runId}`);

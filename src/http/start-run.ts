@@ -19,12 +19,11 @@ import { fieldProblem, found, issuesProblem, refused, type Problem, type Result 
 /** Bytes of a request as its object is handed it: the platform carries 32 MiB, and up to twice the bytes of a text. */
 const MAX_REQUEST = 15_000_000;
 
-const DEFAULT_ROUTE = "default";
+export const DEFAULT_ROUTE = "default";
 
 /** Fields whose meaning this version does not implement: refused by name, never ignored. */
 const unsupported: ((request: StartRequest) => string | undefined)[] = [
   ({ source }) => (source === "push" ? "/source" : undefined),
-  ({ threadId }) => (threadId === undefined ? undefined : "/threadId"),
 ];
 
 /** A valid start, with the name and the hash that its repeats have too. */

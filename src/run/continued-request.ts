@@ -1,5 +1,5 @@
 // The request of a run that goes on from another: the earlier conversation with what its calls were given, and which calls stay open. Pure.
-import type { Continuation } from "../../schemas/continuation.ts";
+import type { WaitingRun } from "../../schemas/continuation.ts";
 import type { ValidationIssue } from "../../schemas/problem.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
 import type { CarriedCall } from "../../schemas/tool.ts";
@@ -8,10 +8,8 @@ export type ContinuedRequest =
   | { ok: true; request: StartRequest; carried: CarriedCall[] }
   | { ok: false; issues: ValidationIssue[] };
 
-type Waiting = Extract<Continuation, { found: true }>;
-
 /** What `body` makes of the run before it: its own fields stand, all others are the earlier run's. */
-export function continuedRequest(body: StartRequest, { request, turns, open }: Waiting): ContinuedRequest {
+export function continuedRequest(body: StartRequest, { request, turns, open }: WaitingRun): ContinuedRequest {
   const { previousRunId: _, toolResults = [], toolDecisions = [], ...own } = body;
   const isAnswered = toolResults.length + toolDecisions.length > 0 || open.length === 0;
   const issues = [
@@ -70,7 +68,7 @@ export function callIdsOf(messages: readonly Message[]): string[] {
 function* answerIssues(
   at: string,
   answers: readonly { toolCallId: string }[],
-  open: Waiting["open"],
+  open: WaitingRun["open"],
   execution: "client" | "server",
 ): Generator<ValidationIssue> {
   const seen = new Set<string>();
