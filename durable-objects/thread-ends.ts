@@ -107,6 +107,10 @@ export function threadEnds({ ctx, runs, calls, openings, news, changed }: Parts)
   return {
     take(told) {
       const answer = news.take(told, Date.now());
+      if (!answer.known) {
+        tell(told.runId);
+        return answer;
+      }
       changed();
       const run = liveRun(told.runId);
       if (run === undefined) tell(told.runId);
