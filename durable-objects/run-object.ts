@@ -18,6 +18,7 @@ import { releaseSlot } from "./run-tenant.ts";
 import { handleOf } from "./run-view.ts";
 import { entryOf } from "./segment-codec.ts";
 import { equip } from "./server-tools.ts";
+import { threadBase } from "./thread-base.ts";
 import { within } from "./within.ts";
 
 /** How long a recovered run waits before it goes on: the call that woke it may be a cancel, and that comes first. */
@@ -110,7 +111,9 @@ export class RunObject extends DurableObject<Env> {
   /** A stream of the run's events, or why there is none. */
   async attach(query: AttachQuery): Promise<Response | Refusal> {
     if (this.#run === undefined) await within(this.#accepted.promise, query.waitMs);
-    return this.#run?.attach(query) ?? { refused: "not_found" };
+    const run = this.#run;
+    const base = run === undefined ? undefined : await threadBase(this.env, run.row, query);
+    return run !== undefined && run === this.#run ? run.attach(query, base) : { refused: "not_found" };
   }
 
   /** The outcome, waiting at most `waitMs` milliseconds for it. */

@@ -4,20 +4,11 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { entryOf } from "../../../durable-objects/segment-codec.ts";
 import type { LogEntry } from "../../../schemas/event.ts";
+import { answersIn, framesOf, messagesIn, shownBy, type DeerFrame } from "../../support/deerflow-frames.ts";
 import { statedText } from "../scenarios/drive.ts";
 import { randomLog } from "../sveda/random-log.ts";
 import { plays } from "../thread/plays.ts";
-import {
-  answersIn,
-  entriesOf,
-  everything,
-  framesOf,
-  inThread,
-  messagesIn,
-  shownBy,
-  wireOf,
-  type DeerFrame,
-} from "./wire.ts";
+import { entriesOf, everything, inThread, wireOf } from "./wire.ts";
 
 const modes = fc.subarray(["values", "messages-tuple", "updates", "custom"] as const);
 const played = fc.constantFrom(...Object.values(plays).map(({ events }) => entriesOf(events)));

@@ -5,11 +5,12 @@ import { describe, expect, test } from "vitest";
 import { entryOf } from "../../../durable-objects/segment-codec.ts";
 import type { LangMessage, StreamMode } from "../../../schemas/thread.ts";
 import { deerflowSse } from "../../../src/dialects/deerflow.ts";
+import { answersIn, framesOf, messagesIn, shownBy } from "../../support/deerflow-frames.ts";
 import { dialectIn, isDialectId } from "../../../src/dialects/index.ts";
 import { damagedLog } from "../../../src/run/outcome.ts";
 import { plays } from "../thread/plays.ts";
 import { logOf } from "../sveda/turns.ts";
-import { answersIn, entriesOf, everything, framesOf, inThread, messagesIn, shownBy, wireOf } from "./wire.ts";
+import { entriesOf, everything, inThread, wireOf } from "./wire.ts";
 
 const golden = (name: string): string => {
   const file = `${name.replaceAll(/[^a-z]+/g, "-").replace(/-$/, "")}.sse`;
