@@ -85,9 +85,14 @@ function callsOf({ type, tool_calls: list }: LangMessage): Call[] {
   if (type !== "ai" || !Array.isArray(list)) return [];
   const calls = new Map<string, Call>();
   for (const call of list.filter(isRecord)) {
-    const { id, name, args } = call;
+    const { id, name, args, args_json: inputJson } = call;
     if (typeof id !== "string" || typeof name !== "string" || id === "" || name === "" || calls.has(id)) continue;
-    calls.set(id, { toolCallId: id, toolName: name, input: asRecord(args) ?? {} });
+    calls.set(id, {
+      toolCallId: id,
+      toolName: name,
+      input: asRecord(args) ?? {},
+      ...(typeof inputJson === "string" && { inputJson }),
+    });
   }
   return [...calls.values()];
 }

@@ -187,6 +187,21 @@ describe("a run that is told to end", () => {
     expect(await stub().cancelRun("unknown", "interrupt", true)).toMatchObject({ refused: "unknown_run" });
   });
 
+  it("R-THR-20 ends as soon as it is started, also when the thread's object dies in between", async () => {
+    const { stub } = newThread();
+    const first = await begin(stub());
+    expect(await stub().cancelRun(first.runId, "interrupt", false)).toEqual({ cancelled: true, ended: false });
+    await startRun(first.runId);
+    await expect.poll(() => env.RUN.getByName(`local/${first.runId}`).word()).toBe("cancelled");
+    await stub().take(newsOf(first.runId, [], ended({ status: "interrupted" })));
+    const second = await begin(stub());
+    await stub().cancelRun(second.runId, "interrupt", false);
+    await crash(stub());
+    await startRun(second.runId);
+    await stub().take({ runId: second.runId, records: recordsOf([ai("a1")]), through: 0 });
+    await expect.poll(() => env.RUN.getByName(`local/${second.runId}`).word()).toBe("cancelled");
+  });
+
   it("R-THR-21 leaves the state as it was before it, with the action or the strategy `rollback`", async () => {
     const { stub } = newThread();
     await turn(stub(), { input: [human("h1")], values: { title: "Rain" } });

@@ -1,8 +1,8 @@
 // What messages make of a thread's state: the reducer, beside a plain list.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LangMessage } from "../../schemas/thread.ts";
-import { changesOf, type Change } from "../../src/thread/reducer.ts";
+import type { LangMessage } from "../../../schemas/thread.ts";
+import { changesOf, type Change } from "../../../src/thread/reducer.ts";
 
 const message = (id: string, content = ""): LangMessage => ({ type: "human", id, content });
 const removal = (id: string): LangMessage => ({ type: "remove", id });

@@ -1,12 +1,12 @@
 // A thread's state as the messages that a provider is sent.
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { messageSchema } from "../../schemas/run.ts";
-import type { LangMessage } from "../../schemas/thread.ts";
-import { checkpointId, checkpointNumber } from "../../src/thread/checkpoint-id.ts";
-import { callIdsOf, modelMessages } from "../../src/thread/model-messages.ts";
-import { matches } from "../../src/thread/search.ts";
-import { stateMessages } from "../../src/thread/state-messages.ts";
+import { messageSchema } from "../../../schemas/run.ts";
+import type { LangMessage } from "../../../schemas/thread.ts";
+import { checkpointId, checkpointNumber } from "../../../src/thread/checkpoint-id.ts";
+import { callIdsOf, modelMessages } from "../../../src/thread/model-messages.ts";
+import { matches } from "../../../src/thread/search.ts";
+import { stateMessages } from "../../../src/thread/state-messages.ts";
 
 const human = (content: unknown): LangMessage => ({ type: "human", id: "h", content });
 const ai = (content: string, ...calls: string[]): LangMessage => ({
@@ -58,6 +58,17 @@ describe("what a model reads of a state", () => {
     const [last] = state.slice(2);
     const open = modelMessages(state, (message) => message === last);
     expect(open.filter(({ role }) => role === "tool")).toHaveLength(2);
+  });
+
+  it("R-THR-12 has the numbers of a call with every digit", () => {
+    const args = { id: 9007199254740992 };
+    const call = { id: "one", name: "weather", args, args_json: '{"id":9007199254740993}', type: "tool_call" };
+    expect(modelMessages([{ ...ai(""), tool_calls: [call] }], () => true)).toEqual([
+      {
+        role: "assistant",
+        toolCalls: [{ toolCallId: "one", toolName: "weather", input: args, inputJson: call.args_json }],
+      },
+    ]);
   });
 
   it("R-THR-12 has images at their address or as base64, and leaves out what is neither text nor an image", () => {
