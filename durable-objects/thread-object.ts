@@ -2,6 +2,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { JsonRecord } from "../schemas/json.ts";
 import type { IngestAnswer, IngestRequest } from "../schemas/thread-ingest.ts";
+import type { EditAnswer, EditRequest, RegenerateAnswer } from "../schemas/thread-replay.ts";
 import type {
   Feedback,
   FeedbackRequest,
@@ -48,6 +49,7 @@ import { threadProducers } from "./thread-producers.ts";
 import { threadReadings } from "./thread-readings.ts";
 import { threadRecords } from "./thread-records.ts";
 import { threadReport } from "./thread-report.ts";
+import { threadReplays } from "./thread-replays.ts";
 import { threadRows } from "./thread-rows.ts";
 import { threadRunStore } from "./thread-run-store.ts";
 import { threadState } from "./thread-state.ts";
@@ -88,6 +90,7 @@ export class ThreadObject extends DurableObject<Env> {
     calls: this.#calls,
   };
   #rows = threadRows(this.#parts);
+  #replays = threadReplays(this.#parts);
   #readings = threadReadings(this.#parts);
   #openings = threadOpenings({ ...this.#parts, readings: this.#readings });
   #ends = threadEnds({
@@ -288,6 +291,16 @@ export class ThreadObject extends DurableObject<Env> {
   /** By run. */
   runTotals(runIds: string[]): Record<string, RunTotals> {
     return this.#rows.runTotals(runIds);
+  }
+
+  /** What a client starts to have the latest answer given again. */
+  prepareRegenerate(messageId: string): RegenerateAnswer {
+    return this.#replays.regenerate(messageId);
+  }
+
+  /** What a client starts to put its latest message otherwise. */
+  prepareEdit(request: EditRequest): EditAnswer {
+    return this.#replays.edit(request, crypto.randomUUID());
   }
 
   /** The user's newest feedback on the run becomes this. */

@@ -8,7 +8,7 @@ import type {
   ThreadStatus,
   ThreadView,
 } from "../schemas/thread.ts";
-import { checkpointId, checkpointNumber } from "../src/thread/checkpoint-id.ts";
+import { checkpointId, checkpointNumber, ROOT, ROOT_CHECKPOINT } from "../src/thread/checkpoint-id.ts";
 import type { ThreadRunRow, ThreadRunStore } from "./thread-run-store.ts";
 import type { Checkpoint, StatePlace, ThreadStates } from "./thread-state.ts";
 import type { ThreadRow, ThreadStore } from "./thread-store.ts";
@@ -21,6 +21,17 @@ const MAX_BASE = 2 * 1024 * 1024;
 const MAX_STATE = 8 * 1024 * 1024;
 /** UTF-8 bytes of messages that a model's conversation is made from. Long results of tools are cut in it, so it may reach further back than it has bytes. */
 const MAX_CONVERSATION = 16 * 1024 * 1024;
+
+/** One step before the first input, as LangGraph counts. */
+const ROOT_STATE: ThreadState = {
+  checkpointId: ROOT_CHECKPOINT,
+  parentCheckpointId: null,
+  metadata: { source: "input", step: -2 },
+  createdAt: 0,
+  values: {},
+  messages: [],
+  interrupts: [],
+};
 
 export interface Conversation {
   messages: LangMessage[];
@@ -116,6 +127,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
     state(id) {
       if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };
       const number = id === undefined ? undefined : checkpointNumber(id);
+      if (number === ROOT) return { found: true, state: ROOT_STATE };
       const checkpoint = id === undefined ? state.head() : number && state.checkpoint(number);
       if (checkpoint) return { found: true, state: stateOf(checkpoint, true) };
       return id === undefined ? { found: true } : { found: false, refused: "unknown_checkpoint" };

@@ -40,6 +40,8 @@ export interface StatePlace {
   id: string;
   type: string;
   runId: string | undefined;
+  /** The checkpoint that it came with. */
+  added: number;
   /** UTF-8 bytes of the message. */
   bytes: number;
 }
@@ -209,7 +211,7 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
       const rows = stretches.flatMap(({ branch, through }) =>
         sql
           .exec(
-            "SELECT id, message_id, type, place, run_id, bytes FROM state_message WHERE branch = ? AND added <= ?",
+            "SELECT id, message_id, type, place, run_id, added, bytes FROM state_message WHERE branch = ? AND added <= ?",
             branch,
             through,
           )
@@ -309,5 +311,6 @@ const placeOf = (row: Row): StatePlace => ({
   id: textOf(row["message_id"]) ?? "",
   type: textOf(row["type"]) ?? "",
   runId: textOf(row["run_id"]),
+  added: Number(row["added"]),
   bytes: Number(row["bytes"]),
 });

@@ -1,17 +1,8 @@
 // A thread's object, and what a producer pushes to it.
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
-import { expect } from "vitest";
-import type { ThreadObject } from "../../durable-objects/thread-object.ts";
 import type { IngestAnswer, IngestRequest } from "../../schemas/thread-ingest.ts";
+import { newThread as madeThread, type Stub } from "./threads.ts";
 
-export type Stub = DurableObjectStub<ThreadObject>;
-
-/** Always a fresh stub: one whose object has died stays broken. */
-export const newThread = (): (() => Stub) => {
-  const name = `local/${crypto.randomUUID()}`;
-  return () => env.THREAD.getByName(name);
-};
+export const newThread = (): (() => Stub) => madeThread().stub;
 
 export const push = async (stub: Stub, fields: Partial<IngestRequest> = {}): Promise<IngestAnswer> =>
   stub.ingest({
@@ -47,8 +38,3 @@ export const note = (text: string): unknown => event("some.note", "notes", text)
 export const runEnd = event("run.end", "outputs", {}, { status: "success" });
 export const runError = event("run.error", "error", "It failed.", { error_type: "ValueError" });
 export const terminal = (status: string): unknown => event("run.terminal", "outputs", { status, error: null });
-
-/** Ends the object: the next call finds a new one. */
-export async function crash(stub: Stub): Promise<void> {
-  await expect(runInDurableObject(stub, (_instance, state) => state.abort("crash"))).rejects.toThrow("crash");
-}

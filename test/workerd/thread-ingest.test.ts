@@ -4,19 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { IngestRequest } from "../../schemas/thread-ingest.ts";
 import type { RowsAnswer } from "../../schemas/thread-rows.ts";
 import type { ThreadRecord, ThreadRunView, ThreadStateAnswer, ThreadView } from "../../schemas/thread.ts";
-import {
-  answer,
-  crash,
-  event,
-  human,
-  newThread,
-  note,
-  push,
-  runEnd,
-  runError,
-  terminal,
-  type Stub,
-} from "./pushing.ts";
+import { answer, event, human, newThread, note, push, runEnd, runError, terminal } from "./pushing.ts";
+import { crash, type Stub } from "./threads.ts";
 
 // What holds content of any kind has no type behind a stub.
 const eventsOf = async (stub: Stub, runId: string): Promise<RowsAnswer<ThreadRecord>> =>

@@ -17,7 +17,8 @@ import type {
 } from "../../schemas/thread-rows.ts";
 import type { ThreadRecord } from "../../schemas/thread.ts";
 import { workspaceChanges } from "../unit/thread/event-samples.ts";
-import { answer, event, human, newThread, note, push, runEnd, runError, terminal, type Stub } from "./pushing.ts";
+import { answer, event, human, newThread, note, push, runEnd, runError, terminal } from "./pushing.ts";
+import type { Stub } from "./threads.ts";
 
 const spoken = (caller: string, id: string = crypto.randomUUID()): unknown =>
   event(
