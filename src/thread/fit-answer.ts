@@ -12,7 +12,7 @@ export function fitAnswer(answer: Answer, max = MAX_UNITS): { answer: Answer; is
   let left = Math.floor(max / 4);
   const fitCall = (call: Called): Called => {
     const { length } = JSON.stringify(call.input);
-    if (length > left) return { ...call, input: { cut: `longer than ${left} characters` } };
+    if (length > left) return { ...call, input: { cut: `longer than ${left} characters` }, inputJson: undefined };
     left -= length;
     return call;
   };

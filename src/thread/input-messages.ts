@@ -1,6 +1,7 @@
 // A request's own messages as its thread keeps them. Pure. Instructions to a model are no part of a conversation: they are the request's own.
 import type { Message } from "../../schemas/run.ts";
 import type { LangMessage } from "../../schemas/thread.ts";
+import { exactValue } from "../wire/exact-json.ts";
 import { answerMessage, humanMessage, resultId, resultMessage } from "./messages.ts";
 
 type Said = Exclude<Message, { role: "system" }>;
@@ -23,7 +24,13 @@ export function inputMessages(runId: string, messages: readonly Said[]): LangMes
           step: 0,
           text: textOf(message.content ?? ""),
           reasoning: "",
-          calls: calls.map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input, execution: "client" })),
+          calls: calls.map(({ toolCallId, toolName, input, inputJson }) => ({
+            toolCallId,
+            toolName,
+            input,
+            inputJson,
+            execution: "client",
+          })),
           usage: undefined,
           model: undefined,
           finishReason: undefined,
@@ -32,7 +39,8 @@ export function inputMessages(runId: string, messages: readonly Said[]): LangMes
         });
       }
       case "tool": {
-        const { toolCallId, output, isError = false } = message;
+        const { toolCallId, outputJson, isError = false } = message;
+        const output = exactValue(outputJson, message.output);
         return resultMessage({ id, toolCallId, toolName: names.get(toolCallId) ?? "", output, isError });
       }
     }
@@ -42,11 +50,17 @@ export function inputMessages(runId: string, messages: readonly Said[]): LangMes
 /** Results that a request brings for open calls of an earlier run. */
 export function givenResults(
   runId: string,
-  results: readonly { toolCallId: string; output?: unknown; isError?: boolean | undefined }[],
+  results: readonly {
+    toolCallId: string;
+    output?: unknown;
+    outputJson?: string | undefined;
+    isError?: boolean | undefined;
+  }[],
   open: readonly { toolCallId: string; toolName: string }[],
 ): LangMessage[] {
-  return results.map(({ toolCallId, output, isError = false }) => {
+  return results.map(({ toolCallId, outputJson, isError = false, ...result }) => {
     const toolName = open.find((call) => call.toolCallId === toolCallId)?.toolName ?? "";
+    const output = exactValue(outputJson, result.output);
     return resultMessage({ id: resultId(runId, toolCallId), toolCallId, toolName, output, isError });
   });
 }

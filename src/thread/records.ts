@@ -107,9 +107,10 @@ const message = (eventType: string, content: JsonRecord, metadata: JsonRecord = 
 });
 
 /** A call that the server makes is told before it is made. */
-function intentOf({ toolCallId, toolName, input, execution }: Called): Made[] {
+function intentOf({ toolCallId, toolName, input, inputJson, execution }: Called): Made[] {
   if (execution === "client") return [];
-  const content = { tool_call_id: toolCallId, name: toolName, args: input };
+  const exact = inputJson !== undefined && { args_json: inputJson };
+  const content = { tool_call_id: toolCallId, name: toolName, args: input, ...exact };
   return [{ eventType: "tool.intent", category: "trace", content, metadata: LEAD }];
 }
 

@@ -31,6 +31,22 @@ test("R-THR-30 what a request says is read back from the thread as it was said",
   expect(inputMessages("run-1", said.filter(isSaid))).toEqual(messages);
 });
 
+test("R-THR-30 numbers keep their digits on the way", () => {
+  const calling: Message[] = [
+    {
+      role: "assistant",
+      toolCalls: [
+        { toolCallId: "c1", toolName: "look", input: { id: 9007199254740992 }, inputJson: '{"id":9007199254740993}' },
+      ],
+    },
+    { role: "tool", toolCallId: "c1", output: { id: 9007199254740992 }, outputJson: '{"id":9007199254740993}' },
+  ];
+  expect(modelMessages(inputMessages("run-1", calling.filter(isSaid)), () => false)).toEqual([
+    calling[0],
+    { role: "tool", toolCallId: "c1", output: '{"id":9007199254740993}' },
+  ]);
+});
+
 test("R-THR-30 instructions are not part of it", () => {
   expect(said.filter(isSaid)).toEqual(said);
   expect([{ role: "system" as const, content: "Be brief." }].filter(isSaid)).toEqual([]);
