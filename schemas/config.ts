@@ -206,6 +206,13 @@ const svedaSchema = objectOnly(
   }),
 );
 
+const kebabSchema = objectOnly(
+  v.strictObject({
+    /** A document that was not updated for longer is stale; 0: none ever is. */
+    staleDays: v.optional(wholeNumber(0, 36_500), 30),
+  }),
+);
+
 export const configSchema = objectOnly(
   v.strictObject({
     $schema: v.optional(v.string()),
@@ -216,6 +223,7 @@ export const configSchema = objectOnly(
     tools: v.optional(v.pipe(v.array(toolConfigSchema), v.maxLength(128)), []),
     mcpServers: v.optional(v.pipe(v.array(mcpServerSchema), v.maxLength(16)), []),
     sveda: v.optional(svedaSchema, {}),
+    kebab: v.optional(kebabSchema, {}),
     cors: v.optional(
       v.strictObject({
         /** Exact origins, or `*` for any. */

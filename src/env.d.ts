@@ -6,6 +6,7 @@ declare namespace Cloudflare {
     VISITOR: DurableObjectNamespace<import("../durable-objects/visitor-object.ts").VisitorObject>;
     THREAD: DurableObjectNamespace<import("../durable-objects/thread-object.ts").ThreadObject>;
     THREAD_INDEX: DurableObjectNamespace<import("../durable-objects/thread-index-object.ts").ThreadIndexObject>;
+    COLLECTION: DurableObjectNamespace<import("../durable-objects/collection-object.ts").CollectionObject>;
     ASSETS?: Fetcher;
     /** Replaces holdfast.config.json whole: an object, or its JSON text. */
     CONFIG?: unknown;

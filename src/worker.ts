@@ -1,6 +1,7 @@
 // Entry of the Worker: the request handler and the classes of its Durable Objects.
 import { handle } from "./http/router.ts";
 
+export { CollectionObject } from "../durable-objects/collection-object.ts";
 export { RunObject } from "../durable-objects/run-object.ts";
 export { TenantObject } from "../durable-objects/tenant-object.ts";
 export { ThreadIndexObject } from "../durable-objects/thread-index-object.ts";

@@ -47,7 +47,8 @@ function tooLarge(limit: number): Problem {
   };
 }
 
-async function readBytes(
+/** `undefined` when it is larger than `limit`; what follows is then read and dropped, `drained` bytes in all. */
+export async function readBytes(
   body: ReadableStream<Uint8Array>,
   limit: number,
   drained = MAX_DRAIN_BYTES,

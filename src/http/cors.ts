@@ -3,12 +3,12 @@ import type { Config } from "../../schemas/config.ts";
 
 export const EXPOSED = "Location, Content-Location, X-Run-Id, Retry-After, X-Sveda-Protocol-Version";
 const ALLOWED = /^(authorization|content-type|last-event-id|idempotency-key|x-api-key|x-sveda-[a-z0-9-]+)$/;
-const METHODS = "GET, POST, DELETE, OPTIONS";
+const METHODS = ["GET", "POST", "DELETE"];
 /** Seconds a browser may remember a preflight. */
 const MAX_AGE = "86400";
 
 /** The headers an answer to this request needs; none when the origin is not configured. */
-export function corsHeaders(request: Request, cors: Config["cors"]): Record<string, string> {
+function corsHeaders(request: Request, cors: Config["cors"]): Record<string, string> {
   const origin = request.headers.get("origin");
   if (origin === null) return {};
   const any = cors.origins.includes("*");
@@ -20,8 +20,17 @@ export function corsHeaders(request: Request, cors: Config["cors"]): Record<stri
   };
 }
 
+/** The answer with the headers its origin needs. */
+export function withCors(response: Response, request: Request, cors: Config["cors"]): Response {
+  const extra = Object.entries(corsHeaders(request, cors));
+  if (extra.length === 0) return response;
+  const wrapped = new Response(response.body, response);
+  for (const [name, value] of extra) wrapped.headers.append(name, value);
+  return wrapped;
+}
+
 /** Answers a preflight. Asked-for headers outside the list are left out, and the browser then refuses by itself. */
-export function preflight(request: Request, cors: Config["cors"]): Response {
+export function preflight(request: Request, cors: Config["cors"], methods: readonly string[] = METHODS): Response {
   const asked = request.headers.get("access-control-request-headers") ?? "";
   const allowed = asked
     .split(",")
@@ -33,7 +42,7 @@ export function preflight(request: Request, cors: Config["cors"]): Response {
     headers: {
       ...headers,
       ...("access-control-allow-origin" in headers && {
-        "access-control-allow-methods": METHODS,
+        "access-control-allow-methods": [...methods, "OPTIONS"].join(", "),
         "access-control-allow-headers": allowed.join(", "),
         "access-control-max-age": MAX_AGE,
       }),

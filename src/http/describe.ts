@@ -16,6 +16,7 @@ import {
   ticketSchema,
 } from "../../schemas/run.ts";
 import { localityOf, routeTargets } from "../run/settings.ts";
+import { kebabPaths, kebabSchemas } from "./dialects/kebab/openapi-paths.ts";
 import { svedaPaths, svedaSchemas, svedaSecuritySchemes } from "./dialects/sveda/openapi-paths.ts";
 import { openApiPaths } from "./openapi-paths.ts";
 
@@ -35,6 +36,7 @@ const published: Record<string, v.GenericSchema> = {
   ThreadRuns: threadRunsSchema,
   Config: configSchema,
   ...svedaSchemas,
+  ...kebabSchemas,
 };
 
 /** Rules between fields that the shapes cannot say. */
@@ -83,7 +85,7 @@ export function openApi(origin: string): Record<string, unknown> {
     },
     servers: [{ url: origin }],
     security: [{ bearer: [] }, {}],
-    paths: { ...openApiPaths, ...svedaPaths },
+    paths: { ...openApiPaths, ...svedaPaths, ...kebabPaths },
     components: {
       schemas,
       securitySchemes: {

@@ -2,7 +2,8 @@
 import { Router } from "itty-router";
 import type { Config } from "../../schemas/config.ts";
 import { authorize } from "./authorize.ts";
-import { corsHeaders, preflight } from "./cors.ts";
+import { preflight, withCors } from "./cors.ts";
+import { handleKebab, isKebabPath } from "./dialects/kebab/routes.ts";
 import { handleSveda, isSvedaPath } from "./dialects/sveda/routes.ts";
 import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
 import { decodedParameter } from "./parameter.ts";
@@ -56,16 +57,13 @@ for (const [path, methods] of Object.entries(surface)) {
 /** Answers one request. Never throws: what goes wrong inside is a 500 that tells nothing. */
 export async function handle(request: Request, env: Env): Promise<Response> {
   const settings = settingsOf(env);
-  if (isSvedaPath(new URL(request.url).pathname)) return handleSveda(request, env, settings);
+  const { pathname } = new URL(request.url);
+  if (isSvedaPath(pathname)) return handleSveda(request, env, settings);
+  if (isKebabPath(pathname)) return handleKebab(request, env, settings);
   if (!settings.ok) return problemResponse(settings.problem);
   const config = settings.value;
   if (request.method === "OPTIONS") return preflight(request, config.cors);
-  const response = await answer(request, env, config);
-  const extra = Object.entries(corsHeaders(request, config.cors));
-  if (extra.length === 0) return response;
-  const wrapped = new Response(response.body, response);
-  for (const [name, value] of extra) wrapped.headers.append(name, value);
-  return wrapped;
+  return withCors(await answer(request, env, config), request, config.cors);
 }
 
 async function answer(request: Request, env: Env, config: Config): Promise<Response> {

@@ -4,7 +4,15 @@ import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
 import { textLines, type Gap } from "./text-lines.ts";
 
 /** Elements whose content is no text of the page. */
-const hidden = new Set(["script", "style", "title", "template", "iframe", "noframes", "noembed"]);
+export const hiddenElements: ReadonlySet<string> = new Set([
+  "script",
+  "style",
+  "title",
+  "template",
+  "iframe",
+  "noframes",
+  "noembed",
+]);
 
 const PARAGRAPHS = "p h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre hr figure";
 const LINES = `address article aside body caption dd details dialog div dt fieldset figcaption footer form header hgroup legend li main
@@ -104,7 +112,7 @@ export function htmlText(html: string, limit: number): string {
   function opened(closesItself: boolean): void {
     if (skipped !== undefined) {
       if (tag === skipped.name && !closesItself) skipped.depth++;
-    } else if (hidden.has(tag)) {
+    } else if (hiddenElements.has(tag)) {
       if (!closesItself) skipped = { name: tag, depth: 1 };
     } else open(tag);
   }
@@ -116,7 +124,7 @@ export function htmlText(html: string, limit: number): string {
 
   const slice = (start: number, end: number): string => html.slice(start, end);
   const callbacks: TokenizerCallbacks = {
-    ...silent,
+    ...silentCallbacks,
     ontext: (start, end) => write(slice(start, end)),
     ontextentity: (code) => write(String.fromCodePoint(code)),
     onopentagname(start, end) {
@@ -144,8 +152,11 @@ export function htmlText(html: string, limit: number): string {
 }
 
 const nothing = (): void => undefined;
-/** What is not read: comments, declarations, instructions. */
-const silent = {
+/** What need not be read: attributes, comments, declarations, instructions. */
+export const silentCallbacks = {
+  onattribname: nothing,
+  onattribdata: nothing,
+  onattribentity: nothing,
   onattribend: nothing,
   oncdata: nothing,
   oncomment: nothing,

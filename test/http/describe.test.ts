@@ -32,17 +32,25 @@ beforeAll(async () => {
 afterAll(() => house.stop());
 
 const surfaceSchema = v.looseObject({ surface: v.record(v.string(), recordSchema) });
-const methodsSchema = v.looseObject({ svedaMethods: v.record(v.string(), v.array(v.string())) });
+const methodsSchema = v.record(v.string(), v.array(v.string()));
 
 const routerPath = new URL("../../src/http/router.ts", import.meta.url).href;
-const svedaPath = new URL("../../src/http/dialects/sveda/routes.ts", import.meta.url).href;
+const families = [
+  [new URL("../../src/http/dialects/sveda/routes.ts", import.meta.url).href, "svedaMethods"],
+  [new URL("../../src/http/dialects/kebab/routes.ts", import.meta.url).href, "kebabMethods"],
+] as const;
 
 test("R-DESC-1 the OpenAPI paths are the surface of the router and of its families, method for method", async () => {
   const { surface } = v.parse(surfaceSchema, { ...(await import(routerPath)) });
-  const { svedaMethods } = v.parse(methodsSchema, { ...(await import(svedaPath)) });
+  const ofFamilies = await Promise.all(
+    families.map(async ([routes, name]) => {
+      const { [name]: methods } = v.parse(v.looseObject({ [name]: methodsSchema }), { ...(await import(routes)) });
+      return Object.entries(methods ?? {});
+    }),
+  );
   const native = Object.entries(surface).map(([path, methods]) => [path, Object.keys(methods)] as const);
   // What a path calls its parameter is its own affair.
-  const listed = [...native, ...Object.entries(svedaMethods)].map(([path, methods]) => [
+  const listed = [...native, ...ofFamilies.flat()].map(([path, methods]) => [
     path.replaceAll(/:\w+/g, "{}"),
     methods.toSorted(),
   ]);
@@ -62,7 +70,10 @@ test("R-DESC-1 the running server serves the described methods and no others", a
     await post(`${house.origin}/v1/runs`, startBody({ requestId: known }), { accept: "text/event-stream" })
   ).text();
   for (const [path, item] of Object.entries(openApi.paths)) {
-    const concrete = path.replace("{runId}", known).replace("{name}", "Config.json").replace("{chatId}", known);
+    const concrete = path
+      .replace(/\{(runId|collection|docId)\}/g, known)
+      .replace("{name}", "Config.json")
+      .replace("{chatId}", known);
     for (const method of ["get", "post", "put", "patch"]) {
       const { status } = await exchange(house.server.port, concrete, { method: method.toUpperCase() });
       expect([path, method, status === 405]).toEqual([path, method, !(method in item)]);

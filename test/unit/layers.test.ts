@@ -25,7 +25,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/chat/", may: [...adapters, "src/chat/"] },
   { folder: "src/thread/", may: [...adapters, "src/thread/"] },
   { folder: "src/text/", may: [...adapters, "src/text/", "htmlparser2"] },
-  { folder: "src/kebab/", may: [...adapters, "src/text/", "src/kebab/"] },
+  { folder: "src/kebab/", may: [...adapters, "src/text/", "src/kebab/", "src/run/utf8.ts"] },
   { folder: "src/providers/", may: [...adapters, "src/providers/", "aws4fetch"] },
   { folder: "src/dialects/", may: [...adapters, "src/thread/", "src/dialects/"] },
   {

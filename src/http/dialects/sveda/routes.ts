@@ -1,6 +1,7 @@
 // The paths of the Sveda family, and what surrounds each of its answers: configuration, CORS, faults. Nothing here leaves in another family's shape.
 import { Router } from "itty-router";
 import type { Config } from "../../../../schemas/config.ts";
+import { dispatch as dispatchMethod, type Methods } from "../../dispatch.ts";
 import { faultProblem } from "../../fault.ts";
 import { decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
@@ -20,7 +21,6 @@ type Answer = Response | Promise<Response>;
 type Handler = (context: SvedaContext) => Answer;
 /** Of paths that answer under a wrong configuration too. */
 type EarlyHandler = (env: Env, settings: Result<Config>) => Answer;
-type Methods<H> = Partial<Record<string, H>>;
 
 const early: Record<string, Methods<EarlyHandler>> = {
   "/sveda/health": { GET: health },
@@ -84,17 +84,5 @@ async function answer(request: Request, env: Env, settings: Result<Config>): Pro
   }
 }
 
-/** HEAD is GET, and of its answer all but the body. */
-async function dispatch<H>(methods: Methods<H>, request: Request, call: (handler: H) => Answer): Promise<Response> {
-  const isHead = request.method === "HEAD";
-  const method = isHead ? "GET" : request.method;
-  const handler = Object.hasOwn(methods, method) ? methods[method] : undefined;
-  if (handler === undefined) {
-    const allow = Object.keys(methods).flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name]));
-    return svedaProblemResponse({ code: "method", message: "" }, { allow: allow.join(", ") });
-  }
-  const response = await call(handler);
-  if (!isHead) return response;
-  await response.body?.cancel();
-  return new Response(null, response);
-}
+const dispatch = <H>(methods: Methods<H>, request: Request, call: (handler: H) => Answer): Promise<Response> =>
+  dispatchMethod(methods, request, call, (allow) => svedaProblemResponse({ code: "method", message: "" }, { allow }));

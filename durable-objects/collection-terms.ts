@@ -1,0 +1,64 @@
+// The full-text index of a collection's chunks: their terms, as src/kebab/terms.ts has them, by chunk number. Knows no document.
+import { allOf, anyOf } from "../src/kebab/query.ts";
+import type { Candidate } from "../src/kebab/score.ts";
+
+export interface IndexedTerms {
+  headings: readonly string[];
+  body: readonly string[];
+  chunkId: string;
+}
+
+export interface FoundTerms extends Candidate {
+  id: number;
+  chunkId: string;
+}
+
+export interface CollectionTerms {
+  add(id: number, terms: IndexedTerms): void;
+  /** `to` is not included. */
+  remove(range: { from: number; to: number }): void;
+  /** The best chunks that have any, or all, of these terms, by the index's own measure. `within`: the numbers of documents. */
+  find(terms: readonly string[], wanted: "any" | "all", limit: number, within?: readonly number[]): FoundTerms[];
+}
+
+/** `documentSize`: numbers that the chunks of one document take. The table is made with the first chunk. */
+export function collectionTerms({ sql }: DurableObjectStorage, documentSize: number): CollectionTerms {
+  const prepare = (): void => {
+    // Terms are made before they get here: the index takes what stands between spaces, in any script.
+    sql.exec(
+      "CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(headings, body, chunk_id UNINDEXED, tokenize = 'ascii')",
+    );
+  };
+  return {
+    add(id, { headings, body, chunkId }) {
+      prepare();
+      sql.exec(
+        "INSERT INTO terms (rowid, headings, body, chunk_id) VALUES (?, ?, ?, ?)",
+        id,
+        headings.join(" "),
+        body.join(" "),
+        chunkId,
+      );
+    },
+    remove({ from, to }) {
+      prepare();
+      sql.exec("DELETE FROM terms WHERE rowid >= ? AND rowid < ?", from, to);
+    },
+    find(terms, wanted, limit, within) {
+      if (terms.length === 0) return [];
+      prepare();
+      const asked = wanted === "any" ? anyOf(terms) : allOf(terms);
+      const some = within === undefined ? "" : `AND rowid / ${documentSize} IN (SELECT value FROM json_each(?))`;
+      const rows = sql.exec<{ id: number; rank: number; present: string; chunk_id: string }>(
+        `SELECT rowid AS id, rank, headings || ' ' || body AS present, chunk_id FROM terms
+         WHERE terms MATCH ? ${some} ORDER BY rank LIMIT ?`,
+        asked,
+        ...(within === undefined ? [] : [JSON.stringify(within)]),
+        limit,
+      );
+      return rows
+        .toArray()
+        .map(({ id, rank, present, chunk_id }) => ({ id, bm25: rank, terms: present, chunkId: chunk_id }));
+    },
+  };
+}

@@ -1,0 +1,106 @@
+// The words between the edge and a collection's object. Shapes only.
+import type { KebabHit, SearchTrace } from "./dialects/kebab.ts";
+
+export type DocumentMedia = "markdown" | "text" | "html";
+export type TrustLevel = "primary" | "secondary" | "generated";
+
+/** What whoever hands a document in says of it. */
+export interface DocumentWords {
+  title?: string;
+  tags?: string[];
+  lang?: string;
+  trust?: TrustLevel;
+}
+
+export interface NewDocument {
+  path: string;
+  docId: string;
+  /** Equal for equal content, media, words and versions. */
+  fingerprint: string;
+  media: DocumentMedia;
+  words: DocumentWords;
+  source: string;
+  /** Of the document as it came. */
+  bytes: number;
+}
+
+export interface KeptDocument {
+  path: string;
+  docId: string;
+  media: DocumentMedia;
+  title: string;
+  tags: string[];
+  lang: string | undefined;
+  trust: TrustLevel;
+  bytes: number;
+  chunks: number;
+  /** Unix epoch, milliseconds. */
+  createdAt: number;
+  updatedAt: number;
+  parserVersion: string;
+  chunkerVersion: string;
+}
+
+export type PutResult = "new" | "updated" | "unchanged";
+export type PutAnswer =
+  | { put: true; documents: { result: PutResult; document: KeptDocument }[] }
+  | { put: false; refused: "too_many_chunks"; path: string; limit: number }
+  | { put: false; refused: "collection_full"; what: "documents" | "bytes" | "chunks"; limit: number };
+
+export interface CollectionStats {
+  /** One more with every change. */
+  revision: number;
+  documents: number;
+  chunks: number;
+  bytes: number;
+  lastIngestAt: number | undefined;
+}
+
+export interface CollectionBreakdown extends CollectionStats {
+  media: Record<DocumentMedia, number>;
+  /** By language; `null` for documents that have none. */
+  langs: Record<string, number>;
+  stale: number;
+  indexBytes: number;
+  parsers: string[];
+  chunkers: string[];
+}
+
+export interface CollectionPage {
+  stats: CollectionStats;
+  documents: KeptDocument[];
+  /** Whether more documents follow. */
+  more: boolean;
+}
+
+export interface DocumentText {
+  document: KeptDocument;
+  source: string;
+}
+
+export interface SearchFilters {
+  tags: string[] | undefined;
+  lang: string | undefined;
+  pathGlob: string | undefined;
+  trustMin: TrustLevel | undefined;
+  media: string[] | undefined;
+  /** Unix epoch, milliseconds. */
+  ingestedAfter: number | undefined;
+  docId: string | undefined;
+}
+
+export interface SearchAsk {
+  query: string;
+  k: number;
+  snippetChars: number;
+  maxTokens: number | undefined;
+  cursor: { offset: number; revision: number } | undefined;
+  filters: SearchFilters;
+  trace: boolean;
+  /** Documents that were not updated for longer are stale; 0: none ever is. */
+  staleMs: number;
+}
+
+export type SearchAnswer =
+  | { found: true; hits: KebabHit[]; nextCursor: string | null; truncated: boolean; trace?: SearchTrace }
+  | { found: false; refused: "no_collection" | "stale_cursor" };

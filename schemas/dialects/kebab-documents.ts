@@ -1,0 +1,110 @@
+// What the kebab family says about documents and collections. Shapes only.
+import * as v from "valibot";
+import { objectOnly } from "../object-only.ts";
+import { trustSchema } from "./kebab.ts";
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const line = v.pipe(v.number(), v.integer(), v.minValue(1));
+const dateTime = v.pipe(v.string(), v.isoTimestamp());
+const id = v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/));
+const mediaType = v.picklist(["text/markdown", "text/plain", "text/html"]);
+const word = v.pipe(v.string(), v.maxLength(256), v.regex(/^\P{Cc}*$/u));
+
+/** What may be said of a document that is handed in. `null` is as good as nothing. */
+export const documentWordsSchema = v.object({
+  title: v.nullish(word),
+  tags: v.nullish(v.pipe(v.array(word), v.maxLength(64))),
+  lang: v.nullish(word),
+  trust_level: v.nullish(trustSchema),
+});
+
+/** A line of a batch. */
+export const batchEntrySchema = objectOnly(
+  v.object({
+    doc_path: v.string(),
+    content: v.string(),
+    /** Left out: by the ending of the path, else plain text. */
+    content_type: v.nullish(mediaType),
+    ...documentWordsSchema.entries,
+  }),
+);
+
+export const docSummarySchema = v.object({
+  schema_version: v.literal("doc_summary.v1"),
+  doc_id: id,
+  doc_path: v.string(),
+  title: v.string(),
+  lang: v.nullable(v.string()),
+  tags: v.array(v.string()),
+  trust_level: trustSchema,
+  source_type: v.picklist(["markdown", "text", "html"]),
+  byte_len: count,
+  chunk_count: count,
+  created_at: dateTime,
+  updated_at: dateTime,
+  parser_version: v.string(),
+  chunker_version: v.string(),
+});
+export type DocSummary = v.InferOutput<typeof docSummarySchema>;
+
+/** Text of a document, by lines of its source. */
+export const fetchResultSchema = v.object({
+  schema_version: v.literal("fetch_result.v1"),
+  kind: v.picklist(["doc", "span"]),
+  doc_id: id,
+  doc_path: v.string(),
+  indexed_at: dateTime,
+  stale: v.boolean(),
+  truncated: v.boolean(),
+  text: v.string(),
+  line_start: line,
+  line_end: line,
+  /** Where the text ends, when that is before the line that was asked for. */
+  effective_end: v.nullable(line),
+  document: docSummarySchema,
+});
+export type FetchResult = v.InferOutput<typeof fetchResultSchema>;
+
+const reportItemSchema = v.object({
+  kind: v.picklist(["new", "updated", "unchanged"]),
+  doc_path: v.string(),
+  doc_id: id,
+  asset_id: v.null(),
+  byte_len: count,
+  block_count: v.null(),
+  chunk_count: count,
+  parser_version: v.string(),
+  chunker_version: v.string(),
+  error: v.null(),
+  warnings: v.array(v.string()),
+});
+
+export const ingestReportSchema = v.object({
+  schema_version: v.literal("ingest_report.v1"),
+  scope: v.object({ collection: v.string() }),
+  scanned: count,
+  new: count,
+  updated: count,
+  skipped: count,
+  unchanged: count,
+  errors: count,
+  duration_ms: count,
+  skipped_by_extension: v.record(v.string(), count),
+  items: v.array(reportItemSchema),
+});
+export type IngestReport = v.InferOutput<typeof ingestReportSchema>;
+
+export const collectionSchema = v.object({
+  schema_version: v.literal("collection.v1"),
+  collection: v.string(),
+  corpus_revision: count,
+  doc_count: count,
+  chunk_count: count,
+  byte_len: count,
+  last_ingest_at: v.nullable(dateTime),
+  /** In the order of their paths. */
+  documents: v.array(docSummarySchema),
+  /** The `after` of the next page. */
+  next_after: v.nullable(v.string()),
+});
+export type KebabCollection = v.InferOutput<typeof collectionSchema>;

@@ -1,0 +1,138 @@
+// The kebab family in the OpenAPI document: its paths, and the schemas that it brings. A test holds the list against the family's surface.
+import type * as v from "valibot";
+import * as documents from "../../../../schemas/dialects/kebab-documents.ts";
+import * as kebab from "../../../../schemas/dialects/kebab.ts";
+import { body, json, parameter, ref } from "../../openapi-parts.ts";
+
+export const kebabSchemas: Record<string, v.GenericSchema> = {
+  KebabSearchRequest: kebab.searchRequestSchema,
+  KebabSearchResponse: kebab.searchResponseSchema,
+  KebabSearchHit: kebab.hitSchema,
+  KebabSchema: kebab.selfSchema,
+  KebabError: kebab.kebabErrorSchema,
+  KebabBatchEntry: documents.batchEntrySchema,
+  KebabIngestReport: documents.ingestReportSchema,
+  KebabFetchResult: documents.fetchResultSchema,
+  KebabDocSummary: documents.docSummarySchema,
+  KebabCollection: documents.collectionSchema,
+};
+
+const fault = (description: string) => json("KebabError", description);
+const collection = parameter("collection", "path", "The collection's name.", {
+  type: "string",
+  pattern: "^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,64}$",
+});
+const docId = parameter(
+  "docId",
+  "path",
+  "The document's path in the collection: names with / between them, without #.",
+);
+const doors = {
+  400: fault("A field is not valid; details.field names it."),
+  401: fault("The key is missing or not known."),
+  403: fault("The server is open on localhost only."),
+};
+const noCollection = fault("There is no such collection.");
+const noDocument = fault("There is no such collection, or it has no such document.");
+const gone = { description: "It is forgotten." };
+const text = { schema: { type: "string" } };
+const kept = {
+  200: json("KebabIngestReport", "What was updated, and what is as it was."),
+  201: json("KebabIngestReport", "The same, with documents that are new."),
+  413: fault("The body is larger than 8 MiB; nothing of it is kept."),
+  415: fault("The body's type is another one."),
+  422: fault("A document makes too many chunks, or the collection would be too large; nothing is kept."),
+};
+
+export const kebabPaths = {
+  "/kebab/collections/{collection}": {
+    get: {
+      operationId: "kebabReadCollection",
+      summary: "What a collection holds, and a page of its documents",
+      parameters: [
+        collection,
+        parameter("after", "query", "The path behind which the page begins."),
+        parameter("limit", "query", "Documents of a page.", { type: "integer", minimum: 1, maximum: 1000 }),
+      ],
+      responses: { ...doors, 200: json("KebabCollection", "The page."), 404: noCollection },
+    },
+    delete: {
+      operationId: "kebabDeleteCollection",
+      summary: "Forget a collection with all of its documents",
+      parameters: [collection],
+      responses: { ...doors, 204: gone, 404: noCollection },
+    },
+  },
+  "/kebab/collections/{collection}/documents": {
+    post: {
+      operationId: "kebabPutDocuments",
+      summary: "Keep many documents, all of them or none",
+      parameters: [collection],
+      requestBody: {
+        required: true,
+        content: { "application/x-ndjson": { schema: ref("KebabBatchEntry") } },
+      },
+      responses: { ...doors, ...kept },
+    },
+  },
+  "/kebab/collections/{collection}/documents/{docId}": {
+    put: {
+      operationId: "kebabPutDocument",
+      summary: "Keep a document; one that is as it was changes nothing",
+      parameters: [
+        collection,
+        docId,
+        parameter("title", "query", "Instead of what the document says itself."),
+        parameter("tags", "query", "Likewise, with commas between them."),
+        parameter("lang", "query", "Likewise."),
+        parameter("trust_level", "query", "Likewise.", { enum: ["primary", "secondary", "generated"] }),
+      ],
+      requestBody: {
+        required: true,
+        content: { "text/markdown": text, "text/plain": text, "text/html": text },
+      },
+      responses: { ...doors, ...kept },
+    },
+    get: {
+      operationId: "kebabReadDocument",
+      summary: "A document's text, or lines of it",
+      parameters: [
+        collection,
+        docId,
+        parameter("lines", "query", "A line, or two with - between them, from 1 on, both included.", {
+          type: "string",
+          pattern: "^[1-9]\\d{0,8}(-[1-9]\\d{0,8})?$",
+        }),
+      ],
+      responses: { ...doors, 200: json("KebabFetchResult", "The text."), 404: noDocument },
+    },
+    delete: {
+      operationId: "kebabDeleteDocument",
+      summary: "Forget a document",
+      parameters: [collection, docId],
+      responses: { ...doors, 204: gone, 404: noDocument },
+    },
+  },
+  "/kebab/search": {
+    post: {
+      operationId: "kebabSearch",
+      summary: "What of a collection fits a question",
+      requestBody: body("KebabSearchRequest"),
+      responses: {
+        ...doors,
+        200: json("KebabSearchResponse", "The hits, best first."),
+        404: fault("There is no such collection, or nothing in it to search in this mode."),
+        413: fault("The body is too large."),
+        415: fault("The body is not application/json."),
+      },
+    },
+  },
+  "/kebab/schema": {
+    get: {
+      operationId: "kebabReadSchema",
+      summary: "What this server can do, and what a collection holds",
+      parameters: [parameter("collection", "query", "Left out: the one named `default`.")],
+      responses: { ...doors, 200: json("KebabSchema", "All of that.") },
+    },
+  },
+};

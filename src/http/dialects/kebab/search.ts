@@ -1,0 +1,101 @@
+// `POST /kebab/search`: what of a collection fits a question. Asks no model.
+import * as v from "valibot";
+import type { SearchAsk } from "../../../../schemas/collection.ts";
+import { searchRequestSchema, type SearchRequest, type SearchResponse } from "../../../../schemas/dialects/kebab.ts";
+import type { Config } from "../../../../schemas/config.ts";
+import { readCursor } from "../../../kebab/cursor.ts";
+import { wireIssues } from "../../../run/issues.ts";
+import { readJson } from "../../body.ts";
+import { collectionStub, DEFAULT_COLLECTION, isCollectionName, json, staleMs, type KebabContext } from "./context.ts";
+import {
+  fromProblem,
+  invalidInput,
+  kebabFound,
+  kebabProblemResponse,
+  kebabRefused,
+  noCollection,
+  type KebabProblem,
+  type KebabResult,
+} from "./problem.ts";
+
+const DEFAULT_K = 10;
+const DEFAULT_SNIPPET = 220;
+
+export async function search({ request, env, config, tenant }: KebabContext): Promise<Response> {
+  const asked = await readRequest(request, config);
+  if (!asked.ok) return kebabProblemResponse(asked.problem);
+  const { collection, ask } = asked.value;
+  const answer = await collectionStub(env, tenant, collection).search(ask);
+  if (!answer.found) {
+    return kebabProblemResponse(answer.refused === "stale_cursor" ? staleCursor : noCollection(collection));
+  }
+  const { hits, nextCursor, truncated, trace } = answer;
+  return json({
+    schema_version: "search_response.v1",
+    hits,
+    next_cursor: nextCursor,
+    truncated,
+    ...(trace !== undefined && { trace }),
+  } satisfies SearchResponse);
+}
+
+const staleCursor: KebabProblem = {
+  reason: "stale_cursor",
+  message: "The cursor is none of this collection as it is now.",
+  details: { field: "cursor" },
+  hint: "Search again without a cursor.",
+};
+
+interface Asked {
+  collection: string;
+  ask: SearchAsk;
+}
+
+async function readRequest(request: Request, config: Config): Promise<KebabResult<Asked>> {
+  const body = await readJson(request, config.limits.maxBodyBytes);
+  if (!body.ok) return kebabRefused(fromProblem(body.problem));
+  const parsed = v.safeParse(searchRequestSchema, body.value ?? {});
+  if (!parsed.success) {
+    const [first] = wireIssues(parsed.issues);
+    const field = first?.path.replace(/^\//, "") ?? "body";
+    return kebabRefused(invalidInput(field, `The request is not valid: ${field} ${first?.message ?? ""}.`));
+  }
+  const collection = parsed.output.collection ?? DEFAULT_COLLECTION;
+  if (parsed.output.query.trim() === "") return kebabRefused(invalidInput("query", "The question is empty."));
+  if (!isCollectionName(collection)) return kebabRefused(invalidInput("collection", "This names no collection."));
+  if ((parsed.output.mode ?? "lexical") !== "lexical") return kebabRefused(noEmbeddings);
+  const ask = askOf(parsed.output, config);
+  return ask === undefined ? kebabRefused(staleCursor) : kebabFound({ collection, ask });
+}
+
+const noEmbeddings: KebabProblem = {
+  reason: "not_indexed",
+  message: "This server makes no embeddings: a search here is a lexical one.",
+  details: { expected: "an embedding target", found: "none" },
+  hint: "Leave mode out, or ask for lexical.",
+};
+
+/** `undefined` when the cursor is none. */
+function askOf(asked: SearchRequest, config: Config): SearchAsk | undefined {
+  const cursor = asked.cursor ?? undefined;
+  const at = cursor === undefined ? undefined : readCursor(cursor);
+  if (cursor !== undefined && at === undefined) return undefined;
+  return {
+    query: asked.query,
+    k: asked.k ?? DEFAULT_K,
+    snippetChars: asked.snippet_chars ?? DEFAULT_SNIPPET,
+    maxTokens: asked.max_tokens ?? undefined,
+    cursor: at,
+    trace: asked.trace ?? false,
+    staleMs: staleMs(config),
+    filters: {
+      tags: asked.tags ?? undefined,
+      lang: asked.lang ?? undefined,
+      pathGlob: asked.path_glob ?? undefined,
+      trustMin: asked.trust_min ?? undefined,
+      media: asked.media ?? undefined,
+      ingestedAfter: typeof asked.ingested_after === "string" ? Date.parse(asked.ingested_after) : undefined,
+      docId: asked.doc_id ?? undefined,
+    },
+  };
+}
