@@ -33,7 +33,10 @@ export function runCalls(env: Env, tenant: string): RunCalls {
   };
 
   return {
-    forget: (runId) => ask(runId, async (stub) => void (await stub.forget())),
+    forget: (runId) =>
+      ask(runId, async (stub) => {
+        if ((await stub.forget()) === "untold") throw new Error("The run stays until its thread has its records.");
+      }),
     statusOf: (runId) => ask(runId, async (stub) => (await stub.word()) ?? "unknown"),
     exists: (runId) => ask(runId, (stub) => stub.exists()),
     cancel: (runId, reason) =>
