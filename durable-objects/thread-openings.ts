@@ -88,7 +88,7 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
 
   const answerFor = (run: ThreadRunRow, maxConversationBytes: number, repeat: boolean): BegunRun => {
     const opened = run.opened === undefined ? undefined : state.checkpoint(run.opened);
-    const { messages, runIds } = readings.conversation(opened?.id);
+    const { messages, runIds } = readings.conversation(opened?.id, maxConversationBytes);
     const isOpen = (message: LangMessage): boolean =>
       run.continues !== undefined && runIds.get(message) === run.continues;
     const title = opened?.values["title"];

@@ -19,8 +19,10 @@ const MAX_RUNS = 100;
 const MAX_BASE = 2 * 1024 * 1024;
 /** UTF-8 bytes of the messages of a state that is asked for. */
 const MAX_STATE = 8 * 1024 * 1024;
-/** UTF-8 bytes of messages that a model's conversation is made from. Long results of tools are cut in it, so it may reach further back than it has bytes. */
+/** UTF-8 bytes of messages that a model's conversation is made from. */
 const MAX_CONVERSATION = 16 * 1024 * 1024;
+/** How many times its own bytes a conversation is made from: long results of tools are cut in it, so it reaches further back. */
+const FURTHER_BACK = 8;
 
 /** One step before the first input, as LangGraph counts. */
 const ROOT_STATE: ThreadState = {
@@ -47,8 +49,8 @@ export interface ThreadReadings {
   state(id: string | undefined): ThreadStateAnswer;
   /** Newest first, strictly before this one; only the first holds its messages. */
   history(limit: number, before: string | undefined): ThreadState[] | undefined;
-  /** The newest messages at a checkpoint, and all of the system's. */
-  conversation(checkpoint: number | undefined): Conversation;
+  /** What a conversation of so many bytes is made from: the newest messages at a checkpoint, and all of the system's. */
+  conversation(checkpoint: number | undefined, maxBytes: number): Conversation;
 }
 
 interface Parts {
@@ -75,14 +77,15 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
   const stateOf = (checkpoint: Checkpoint, withMessages: boolean): ThreadState => {
     const { id, parent, runId, source, step, asNode, createdAt, values, interrupts } = checkpoint;
     const metadata = runId === undefined ? {} : runs.run(runId)?.metadata;
-    const messages = withMessages ? newest(id, MAX_STATE) : [];
+    const places = withMessages ? newest(id, MAX_STATE) : [];
+    const messages = state.read(places);
     return {
       checkpointId: checkpointId(id),
       parentCheckpointId: parent === undefined ? null : checkpointId(parent),
       metadata: { ...metadata, ...(asNode !== undefined && { as_node: asNode }), source, step },
       createdAt,
       values,
-      messages: messages.map((place) => ({ message: state.read(place), runId: place.runId ?? null })),
+      messages: messages.map((message, index) => ({ message, runId: places[index]?.runId ?? null })),
       interrupts,
     };
   };
@@ -121,8 +124,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       const run = store.thread() === undefined ? undefined : runs.run(runId);
       const opened = run?.opened === undefined ? undefined : state.checkpoint(run.opened);
       if (opened === undefined) return undefined;
-      const messages = newest(opened.id, MAX_BASE).map((place) => state.read(place));
-      return { messages, values: opened.values };
+      return { messages: state.read(newest(opened.id, MAX_BASE)), values: opened.values };
     },
     state(id) {
       if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };
@@ -138,13 +140,14 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       if (before !== undefined && bound === undefined) return [];
       return state.checkpoints(bound, limit).map((checkpoint, index) => stateOf(checkpoint, index === 0));
     },
-    conversation(checkpoint) {
+    conversation(checkpoint, maxBytes) {
+      const places = newest(checkpoint, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
+      const messages = state.read(places);
       const runIds = new Map<LangMessage, string>();
-      const messages = newest(checkpoint, MAX_CONVERSATION, "system").map((place) => {
-        const message = state.read(place);
-        if (place.runId !== undefined) runIds.set(message, place.runId);
-        return message;
-      });
+      for (const [index, message] of messages.entries()) {
+        const runId = places[index]?.runId;
+        if (runId !== undefined) runIds.set(message, runId);
+      }
       return { messages, runIds };
     },
   };

@@ -56,7 +56,7 @@ export interface ThreadStates {
   places(checkpoint: number | undefined): StatePlace[];
   /** Whether a message of this id is in the state at a checkpoint. */
   has(checkpoint: number | undefined, id: string): boolean;
-  read(place: StatePlace): LangMessage;
+  read(places: readonly StatePlace[]): LangMessage[];
   /** The number of the new checkpoint: higher than any before. */
   add(checkpoint: NewCheckpoint): number;
   saveValues(checkpoint: number, values: JsonRecord): void;
@@ -221,11 +221,20 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
       return rows.sort((one, other) => Number(one["place"]) - Number(other["place"])).map(placeOf);
     },
     has: (checkpoint, id) => find(checkpoint, id) !== undefined,
-    read({ row }) {
-      const [found] = sql.exec<{ body: string }>("SELECT body FROM state_message WHERE id = ?", row).toArray();
-      const message = parseJson(texts.read(`message/${row}`, found?.body ?? ""))?.value;
-      if (!isMessage(message)) throw new Error("A message that was kept is not there.");
-      return message;
+    read(places) {
+      const query = "SELECT id, body FROM state_message WHERE id IN (SELECT value FROM json_each(?))";
+      const bodies = new Map<number, string>();
+      for (const { id, body } of sql.exec<{ id: number; body: string }>(
+        query,
+        JSON.stringify(places.map(({ row }) => row)),
+      )) {
+        bodies.set(id, body);
+      }
+      return places.map(({ row }) => {
+        const message = parseJson(texts.read(`message/${row}`, bodies.get(row) ?? ""))?.value;
+        if (!isMessage(message)) throw new Error("A message that was kept is not there.");
+        return message;
+      });
     },
     add({ parent, runId, source, asNode, createdAt, changes, values }) {
       const before = parent === undefined ? undefined : rowOf(parent);
