@@ -78,7 +78,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
     const { id, parent, runId, source, step, asNode, createdAt, values, interrupts } = checkpoint;
     const metadata = runId === undefined ? {} : runs.run(runId)?.metadata;
     const places = withMessages ? newest(id, MAX_STATE) : [];
-    const messages = state.read(places);
+    const messages = state.readAll(places);
     return {
       checkpointId: checkpointId(id),
       parentCheckpointId: parent === undefined ? null : checkpointId(parent),
@@ -124,7 +124,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       const run = store.thread() === undefined ? undefined : runs.run(runId);
       const opened = run?.opened === undefined ? undefined : state.checkpoint(run.opened);
       if (opened === undefined) return undefined;
-      return { messages: state.read(newest(opened.id, MAX_BASE)), values: opened.values };
+      return { messages: state.readAll(newest(opened.id, MAX_BASE)), values: opened.values };
     },
     state(id) {
       if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };
@@ -142,7 +142,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
     },
     conversation(checkpoint, maxBytes) {
       const places = newest(checkpoint, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
-      const messages = state.read(places);
+      const messages = state.readAll(places);
       const runIds = new Map<LangMessage, string>();
       for (const [index, message] of messages.entries()) {
         const runId = places[index]?.runId;

@@ -56,7 +56,9 @@ export interface ThreadStates {
   places(checkpoint: number | undefined): StatePlace[];
   /** Whether a message of this id is in the state at a checkpoint. */
   has(checkpoint: number | undefined, id: string): boolean;
-  read(places: readonly StatePlace[]): LangMessage[];
+  read(place: StatePlace): LangMessage;
+  /** Of many at once. */
+  readAll(places: readonly StatePlace[]): LangMessage[];
   /** The number of the new checkpoint: higher than any before. */
   add(checkpoint: NewCheckpoint): number;
   saveValues(checkpoint: number, values: JsonRecord): void;
@@ -193,6 +195,15 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
     sql.exec("UPDATE checkpoint SET state = ?, values_at = id WHERE id = ?", text, checkpoint);
   };
 
+  const messageOf = ({ row }: StatePlace, body = bodyOf(row)): LangMessage => {
+    const message = parseJson(texts.read(`message/${row}`, body))?.value;
+    if (!isMessage(message)) throw new Error("A message that was kept is not there.");
+    return message;
+  };
+
+  const bodyOf = (row: number): string =>
+    sql.exec<{ body: string }>("SELECT body FROM state_message WHERE id = ?", row).toArray()[0]?.body ?? "";
+
   return {
     head: () => sql.exec("SELECT * FROM checkpoint ORDER BY id DESC LIMIT 1").toArray().map(checkpointOf)[0],
     checkpoint: (id) => [rowOf(id)].flatMap((row) => (row === undefined ? [] : [checkpointOf(row)]))[0],
@@ -221,20 +232,13 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
       return rows.sort((one, other) => Number(one["place"]) - Number(other["place"])).map(placeOf);
     },
     has: (checkpoint, id) => find(checkpoint, id) !== undefined,
-    read(places) {
+    read: (place) => messageOf(place),
+    readAll(places) {
       const query = "SELECT id, body FROM state_message WHERE id IN (SELECT value FROM json_each(?))";
+      const rows = JSON.stringify(places.map(({ row }) => row));
       const bodies = new Map<number, string>();
-      for (const { id, body } of sql.exec<{ id: number; body: string }>(
-        query,
-        JSON.stringify(places.map(({ row }) => row)),
-      )) {
-        bodies.set(id, body);
-      }
-      return places.map(({ row }) => {
-        const message = parseJson(texts.read(`message/${row}`, bodies.get(row) ?? ""))?.value;
-        if (!isMessage(message)) throw new Error("A message that was kept is not there.");
-        return message;
-      });
+      for (const { id, body } of sql.exec<{ id: number; body: string }>(query, rows)) bodies.set(id, body);
+      return places.map((place) => messageOf(place, bodies.get(place.row)));
     },
     add({ parent, runId, source, asNode, createdAt, changes, values }) {
       const before = parent === undefined ? undefined : rowOf(parent);
