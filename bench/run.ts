@@ -13,6 +13,7 @@ import type { Finding, Measure, Report } from "./measures/measure.ts";
 import { memory } from "./measures/memory.ts";
 import { paced } from "./measures/paced.ts";
 import { parse } from "./measures/parse.ts";
+import { records } from "./measures/records.ts";
 import { replay } from "./measures/replay.ts";
 import { syncCost } from "./stand/disk.ts";
 import { endServersNow } from "./stand/server.ts";
@@ -28,6 +29,7 @@ const MEASURES: readonly Measure[] = [
   fanOutPaced,
   manyRuns,
   replay,
+  records,
   cost,
   memory,
   parse,

@@ -19,6 +19,8 @@ export interface ServerOptions {
   /** The tree whose node_modules the Worker is built with. */
   packages: string;
   vars?: Record<string, string>;
+  /** A folder with another Worker, which is built from the parts of this source and started instead of its own. */
+  worker?: string;
 }
 
 export interface Server {
@@ -35,13 +37,14 @@ export interface Server {
 /** What is running: for an end that leaves no time to wait. */
 const running = new Map<ChildProcess, string>();
 
-export async function startServer({ source, packages, vars = {} }: ServerOptions): Promise<Server> {
+export async function startServer({ source, packages, vars = {}, worker }: ServerOptions): Promise<Server> {
   const port = await freePort();
   const inspectorPort = await freePort();
   const scratch = mkdtempSync(path.join(tmpdir(), "holdfast-bench-"));
   const folder = path.join(scratch, "tree");
   try {
     cpSync(source, folder, { recursive: true, filter: (entry) => isBuiltFrom(path.relative(source, entry)) });
+    if (worker !== undefined) cpSync(worker, path.join(folder, "bench", path.basename(worker)), { recursive: true });
     symlinkSync(realpathSync(path.join(packages, "node_modules")), path.join(folder, "node_modules"));
     for (const name of ["config", "temporary"]) mkdirSync(path.join(scratch, name));
   } catch (fault) {
@@ -51,6 +54,7 @@ export async function startServer({ source, packages, vars = {} }: ServerOptions
 
   const args = ["dev", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", String(inspectorPort)];
   args.push("--persist-to", path.join(scratch, "storage"));
+  if (worker !== undefined) args.push("--config", path.join("bench", path.basename(worker), "wrangler.toml"));
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   const server = spawn(process.execPath, [wrangler, ...args], {
     cwd: folder,

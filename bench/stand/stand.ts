@@ -41,6 +41,8 @@ export interface Stand {
   /** Fresh servers, for what others would have left traces in. The caller stops them. */
   freshProduct(name: Product["name"]): Promise<Product>;
   freshReference(): Promise<Reference>;
+  /** The record store of a tree alone, in objects that are named by the path. The caller stops it. */
+  freshRecords(name: Product["name"]): Promise<Pick<Product, "client" | "stop">>;
   readonly productNames: readonly Product["name"][];
   /** The checkout that a product is built from. */
   treeOf(name: Product["name"]): string;
@@ -57,6 +59,7 @@ export interface Trees {
 }
 
 const REFERENCE_FOLDER = path.resolve(import.meta.dirname, "../reference");
+const RECORDS_FOLDER = path.resolve(import.meta.dirname, "../records");
 const SSE = "text/event-stream";
 
 export async function openStand(trees: Trees): Promise<Stand> {
@@ -111,6 +114,9 @@ export async function openStand(trees: Trees): Promise<Stand> {
     return { ...kept, open, read };
   };
 
+  const freshRecords = async (name: Product["name"]): Promise<Pick<Product, "client" | "stop">> =>
+    keep(await startServer({ source: treeOf(name), packages: treeOf(name), worker: RECORDS_FOLDER }));
+
   const renew = async (): Promise<void> => {
     products = undefined;
     reference = undefined;
@@ -123,6 +129,7 @@ export async function openStand(trees: Trees): Promise<Stand> {
     treeOf,
     freshProduct,
     freshReference,
+    freshRecords,
     products: () => (products ??= Promise.all(productNames.map(freshProduct))),
     reference: () => (reference ??= freshReference()),
     complaints: () => [...servers.keys()].map((server) => server.complaints()).join(""),
