@@ -25,7 +25,7 @@ export class Keeper extends DurableObject<Env> {
     const url = new URL(request.url);
     const count = Number(url.searchParams.get("count"));
     const batch = Number(url.searchParams.get("batch"));
-    switch (url.pathname.split("/")[2]) {
+    switch (url.pathname.split("/")[2] ?? "") {
       case "append":
         await this.#inBatches(count, batch, (drafts) => this.#records.append("run", drafts));
         return Response.json({ kept: this.#last });
