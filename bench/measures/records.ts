@@ -9,18 +9,18 @@ import type { Finding, Measure } from "./measure.ts";
 
 const RECORDS = 10_000;
 const BATCH = 100;
-const APPEND_ROUNDS = 5;
+const APPEND_ROUNDS = 3;
 const MIN_PER_SECOND = 5_000;
 const MAX_RATIO = 2;
 
 const LENGTHS = [1_000, 10_000, 100_000] as const;
 const PAGES = 20;
-const PAGE_ROUNDS = 15;
+const PAGE_ROUNDS = 9;
 const ROWS_PER_PAGE = 51;
 const MAX_PAGE_MS = 10;
 /** A page of the longest thread beside one of the shortest. */
 const MAX_GROWTH = 2;
-const BUDGET_MS = 40_000;
+const BUDGET_MS = 20_000;
 
 const READINGS = { page: "of the thread", run: "of a run" } as const;
 
@@ -72,7 +72,7 @@ async function appending(client: Client, tree: Product["name"]): Promise<Finding
 
 async function paging(client: Client, tree: Product["name"]): Promise<Finding[]> {
   for (const length of LENGTHS)
-    await timed(client, `/long-${length}/append?count=${length}&batch=1000`, "kept", length);
+    await timed(client, `/long-${length}/append?count=${length}&batch=5000`, "kept", length);
   const contestants: Contestant<number>[] = [
     { name: "nothing", take: () => timed(client, `/long-${LENGTHS[0]}/nothing`, "rows", 0) },
     ...LENGTHS.flatMap((length) =>
@@ -82,7 +82,7 @@ async function paging(client: Client, tree: Product["name"]): Promise<Finding[]>
       })),
     ),
   ];
-  await takeTurns(3, contestants);
+  await takeTurns(1, contestants);
   const times = await takeTurns(PAGE_ROUNDS, contestants, BUDGET_MS);
   const answer = median(times.get("nothing") ?? []);
   return Object.entries(READINGS).map(([kind, of]) => {
