@@ -72,7 +72,7 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
         : new Response(dialect.preamble + dialect.ending, { headers: { "content-type": dialect.contentType } });
     }
     const frames = shared(dialect);
-    return { frames, cursor, opening: opening === undefined ? "" : frames.text([opening]) };
+    return { frames, cursor, opening: opening === undefined ? "" : frames.text([opening]).frames };
   }
 
   function readLog(dialect: LogDialect, { from }: AttachQuery, end: number, base: ThreadBase | undefined): Start {

@@ -66,24 +66,27 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
         return withPrefix(dialect.failure(options.damage));
       }
       if (page.entries.length === 0) return hasOpening ? withPrefix("") : undefined;
-      cursor = page.entries.at(-1)?.sequence ?? cursor;
-      const bytes = bytesOf(page.entries);
+      const bytes = take(page.entries);
       if (bytes.length > 0) return bytes;
     }
   };
 
-  /** No bytes when this dialect shows nothing of the entries. */
-  const bytesOf = (read: readonly LogEntry[]): Uint8Array => {
+  /** Moves the cursor over the entries, or the first of them. No bytes when this dialect shows nothing of them. */
+  const take = (read: readonly LogEntry[]): Uint8Array => {
     // After damage only the end is told: what lies between would hide the gap.
     const entries = damaged ? read.filter(({ type }) => type === "terminal") : read;
     const end = replaces ? -1 : entries.findIndex((entry) => isReplacement(entry, options.cursor));
     if (end >= 0) {
       failed = true;
-      return withPrefix(frames.text(entries.slice(0, end)) + dialect.failure(options.replaced));
+      return withPrefix(frames.text(entries.slice(0, end)).frames + dialect.failure(options.replaced));
     }
-    if (prefix === "") return entries.length === 0 ? nothing : frames.bytes(entries);
-    const text = frames.text(entries);
-    return text === "" && !hasOpening ? nothing : withPrefix(text);
+    const isFirst = prefix !== "";
+    const none = { frames: nothing, taken: 0 };
+    const batch = isFirst ? frames.text(entries) : entries.length === 0 ? none : frames.bytes(entries);
+    const last = batch.taken < entries.length ? entries[batch.taken - 1] : read.at(-1);
+    cursor = last?.sequence ?? cursor;
+    if (typeof batch.frames !== "string") return batch.frames;
+    return batch.frames === "" && !hasOpening ? nothing : withPrefix(batch.frames);
   };
 
   return new ReadableStream<Uint8Array>(

@@ -12,25 +12,34 @@ export interface Values {
   json(interrupts?: readonly Interrupt[]): string;
 }
 
-export function stateValues({ messages, values }: ThreadBase): Values {
-  const encoder = new TextEncoder();
+interface Kept {
+  json: string;
+  bytes: number;
+}
+
+/** What a thread held before a run is the same for all readers of the run: megabytes that they share. */
+const written = new WeakMap<ThreadBase, readonly Kept[]>();
+const encoder = new TextEncoder();
+
+export function stateValues(base: ThreadBase): Values {
+  const { values } = base;
+  const inherited = written.get(base) ?? base.messages.map((message) => writtenMessage(withoutHiddenImages(message)));
+  written.set(base, inherited);
   const { messages: _, title: before, artifacts = [], ...channels } = values;
   const rest = Object.entries(channels).filter(([name]) => !name.startsWith("__"));
-  const kept: { json: string; bytes: number }[] = [];
+  const kept: Kept[] = [];
   let bytes = 0;
   let title = before;
 
-  function add(message: LangMessage): void {
-    const json = JSON.stringify(message);
-    const size = encoder.encode(json).length;
-    kept.push({ json, bytes: size });
-    bytes += size;
+  function keep(message: Kept): void {
+    kept.push(message);
+    bytes += message.bytes;
     while (bytes > MAX_MESSAGES && kept.length > 1) bytes -= kept.shift()?.bytes ?? 0;
   }
-  for (const message of messages) add(withoutHiddenImages(message));
+  for (const message of inherited) keep(message);
 
   return {
-    add,
+    add: (message) => keep(writtenMessage(message)),
     setTitle(text) {
       title = text;
     },
@@ -45,6 +54,11 @@ export function stateValues({ messages, values }: ThreadBase): Values {
       return `{"messages":[${list}],${others.slice(1)}`;
     },
   };
+}
+
+function writtenMessage(message: LangMessage): Kept {
+  const json = JSON.stringify(message);
+  return { json, bytes: encoder.encode(json).length };
 }
 
 /** What is hidden from people need not carry its images to them. */

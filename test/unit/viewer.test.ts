@@ -183,9 +183,29 @@ describe("R-DIAL-6 a reader of frames that are made of the whole log", () => {
     expect(wire).toContain(damage.message);
   });
 
+  test("has large frames one after the other, however many entries a page of the log has", async () => {
+    const large = "x".repeat(100_000);
+    const log = logOf([...Array.from({ length: 20 }, () => text(large)), completed()]);
+    const reading = deerflowSse.follow(turnRun, "nothing", log.length);
+    const stream = viewerStream({
+      ...options({ ...finished(log), page: (after) => ({ entries: log.slice(after + 1) }) }, deerflowSse),
+      frames: ownFrames(reading),
+      cursor: -1,
+      opening: reading.opening,
+    });
+    const sizes: number[] = [];
+    let wire = "";
+    for await (const bytes of stream) {
+      sizes.push(bytes.length);
+      wire += new TextDecoder().decode(bytes);
+    }
+    expect(wire).toBe(await readFrames(finished(log), "-1"));
+    expect(Math.max(...sizes.slice(0, -1))).toBeLessThan(2 * large.length);
+  });
+
   test("keeps the bytes that other dialects' readers share", () => {
     const shared = sharedFrames(turnRun);
-    expect(shared(svedaSse).bytes(entries)).toBe(shared(svedaSse).bytes([...entries]));
+    expect(shared(svedaSse).bytes(entries).frames).toBe(shared(svedaSse).bytes([...entries]).frames);
     expect(shared(indeRunSse)).not.toBe(shared(svedaSse));
   });
 });
