@@ -3,7 +3,7 @@ import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
 /** Projects whose files start a server of their own. */
-const server = { testTimeout: 60_000, hookTimeout: 120_000 };
+const server = { testTimeout: 60_000, hookTimeout: 120_000, globalSetup: ["test/support/worker-bundle.setup.ts"] };
 
 export default defineConfig({
   test: {

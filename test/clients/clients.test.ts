@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody, type WireEvent } from "../support/api.ts";
 import { startCuttingProxy, type CuttingProxy } from "../support/cutting-proxy.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { streamScript } from "../support/provider-bytes/scripts.ts";
 import { openAi, pathOf, scriptedConfig } from "../support/scripted-targets.ts";
@@ -18,7 +19,7 @@ let proxy: CuttingProxy;
 
 beforeAll(async () => {
   provider = await startFaultProvider();
-  server = await startHoldfast({ config: scriptedConfig(provider.origin, { limits: { heartbeatMs: 200 } }) });
+  server = await startBare({ config: scriptedConfig(provider.origin, { limits: { heartbeatMs: 200 } }) });
   proxy = await startCuttingProxy(server.port);
 });
 afterEach(() => provider.reset());

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody, type WireEvent } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
 import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { OPENAI_STREAM_TYPE, openAiDelta } from "../support/provider-bytes/openai-chat.ts";
 import { sseEvent } from "../support/provider-bytes/framing.ts";
 import { answerScript, streamScript, type StreamOptions } from "../support/provider-bytes/scripts.ts";
@@ -23,7 +24,7 @@ let pair = -1;
 beforeAll(async () => {
   provider = await startFaultProvider();
   const names = Array.from({ length: PAIRS }, (_, index) => [`${index}a`, `${index}b`]).flat();
-  server = await startHoldfast({
+  server = await startBare({
     config: {
       targets: names.map((id) => ({
         id,

@@ -3,7 +3,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import {
   BEDROCK_STREAM_TYPE,
   bedrockError,
@@ -31,7 +32,7 @@ beforeAll(async () => {
     model: "anthropic.claude-v1:0",
     keyVar,
   });
-  server = await startHoldfast({
+  server = await startBare({
     config: {
       targets: [target("signed", "AWS_KEYS"), target("bearer", "AWS_KEY"), target("broken", "AWS_BROKEN")],
       routes: { default: ["broken", "signed"] },

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, startBody, type WireEvent } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
 import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { answerScript, streamScript } from "../support/provider-bytes/scripts.ts";
 import { openAi } from "../support/scripted-targets.ts";
@@ -17,7 +18,7 @@ let server: Holdfast;
 beforeAll(async () => {
   provider = await startFaultProvider();
   const ids = ["breaks", "limited", "busy", "silent", "spare"];
-  server = await startHoldfast({
+  server = await startBare({
     config: {
       targets: ids.map((id) => ({ id, adapter: "openai-chat", baseUrl: `${provider.origin}/${id}`, model: "m" })),
       routes: {

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { post, shownText, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider, type ProviderCall } from "../support/fault-provider/server.ts";
 import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { anthropicMessages, ANTHROPIC_STREAM_TYPE } from "../support/provider-bytes/anthropic-messages.ts";
 import { openAiDelta, openAiErrorEvent, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { answerScript, streamScript } from "../support/provider-bytes/scripts.ts";
@@ -25,7 +26,7 @@ let server: Holdfast;
 
 beforeAll(async () => {
   provider = await startFaultProvider();
-  server = await startHoldfast({ config: scriptedConfig(provider.origin) });
+  server = await startBare({ config: scriptedConfig(provider.origin) });
 });
 afterEach(() => provider.reset());
 afterAll(async () => {

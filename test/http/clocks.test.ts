@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventsOf, post, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
 import type { Script, Step } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import {
   anthropicEvent,
   anthropicMessageStart,
@@ -45,7 +46,7 @@ beforeAll(async () => {
   );
   const second = target("second", {});
   const pings = target("pings", { adapter: "anthropic-messages", clocks: clocks["progress"] });
-  server = await startHoldfast({
+  server = await startBare({
     config: { targets: [...targets, pings, second], routes: { default: ["plain"] }, breaker: { failures: 0 } },
   });
 });

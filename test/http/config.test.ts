@@ -6,6 +6,7 @@ import path from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
+import { startBare } from "../support/bare-server.ts";
 import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
 import { exchange, handleOf, objectOf, problemOf } from "./house.ts";
 
@@ -20,6 +21,13 @@ afterAll(() => shipped.stop());
 
 const stream = (route?: string) =>
   post(runs, startBody(route === undefined ? {} : { route }), { accept: "text/event-stream" });
+
+test("R-DESC-1 the console stands at /, and its files do not shadow a path of the API", async () => {
+  const response = await fetch(`${shipped.origin}/`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toContain("text/html");
+  expect(eventsOf(await (await stream()).text()).at(-1)?.type).toBe("terminal");
+});
 
 test("R-CONF-2 without any key the route default streams from the demo target", async () => {
   const events = eventsOf(await (await stream()).text());
@@ -94,7 +102,7 @@ test("R-CONF-2 R-TITLE-1 demo-tools calls a page's tool in a chat, which keeps t
 });
 
 test("R-CONF-1 CONFIG replaces the shipped configuration whole", async () => {
-  const server = await startHoldfast({
+  const server = await startBare({
     config: { targets: [{ id: "only", adapter: "demo" }], routes: { default: ["only"] } },
   });
   try {
@@ -128,7 +136,7 @@ const paths = [
 ];
 
 test("R-CONF-1 a configuration that is not valid answers every request with a 500 that names the field", async () => {
-  const server = await startHoldfast({
+  const server = await startBare({
     config: { ...demo, targets: [{ id: "demo", adapter: "telepathy", keyVar: SECRET }], limit: {} },
   });
   try {
@@ -148,7 +156,7 @@ test("R-CONF-1 a configuration that is not valid answers every request with a 50
 });
 
 test("R-CONF-1 CONFIG that is no JSON says so", async () => {
-  const server = await startHoldfast({ vars: { CONFIG: `{"targets": ${SECRET}` } });
+  const server = await startBare({ vars: { CONFIG: `{"targets": ${SECRET}` } });
   try {
     const { message } = await problemOf(await fetch(`${server.origin}/healthz`), 500, "bug");
     expect(message).toMatch(/CONFIG.*JSON/);

@@ -1,7 +1,7 @@
 // Which web pages may read answers, and what they may send and see.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { post, startBody } from "../support/api.ts";
-import { startHoldfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
 import { answer, exchange, handleOf, MAIN, openHouse, outcomeOf, type House } from "./house.ts";
 
 const APP = "https://app.example";
@@ -94,7 +94,7 @@ test("R-CORS-1 other origins get no CORS headers", async () => {
 });
 
 test("R-CORS-1 a configured * lets every origin read", async () => {
-  const server = await startHoldfast({
+  const server = await startBare({
     config: { targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] }, cors: { origins: ["*"] } },
   });
   try {

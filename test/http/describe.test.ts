@@ -1,7 +1,7 @@
 // What the server says about itself, held against what it does.
 import * as v from "valibot";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventsOf, post, startBody } from "../support/api.ts";
+import { post, startBody } from "../support/api.ts";
 import { descriptionOf } from "../support/described.ts";
 import { answer, exchange, MAIN, newName, objectOf, openHouse, problemOf, type House } from "./house.ts";
 
@@ -239,14 +239,4 @@ test("R-DESC-1 /v1/routes lists routes with their targets, and no address or key
 
 test("R-DESC-1 /healthz says ok", async () => {
   expect(await objectOf(await fetch(`${house.origin}/healthz`))).toEqual({ status: "ok" });
-});
-
-test("R-DESC-1 the console stands at /, and its files do not shadow a path of the API", async () => {
-  const response = await fetch(`${house.origin}/`);
-  expect(response.status).toBe(200);
-  expect(response.headers.get("content-type")).toContain("text/html");
-  const events = eventsOf(
-    await (await post(`${house.origin}/v1/runs`, startBody(), { accept: "text/event-stream" })).text(),
-  );
-  expect(events.at(-1)?.type).toBe("terminal");
 });

@@ -4,7 +4,8 @@ import { get, type IncomingMessage } from "node:http";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { streamScript } from "../support/provider-bytes/scripts.ts";
 import { follow, isDelta } from "../support/run-reader.ts";
@@ -21,7 +22,7 @@ let server: Holdfast;
 beforeAll(async () => {
   provider = await startFaultProvider();
   const limits = { heartbeatMs: HEARTBEAT_MS, disconnectGraceMs: GRACE_MS };
-  server = await startHoldfast({ config: scriptedConfig(provider.origin, { limits }) });
+  server = await startBare({ config: scriptedConfig(provider.origin, { limits }) });
 });
 afterEach(() => provider.reset());
 afterAll(async () => {

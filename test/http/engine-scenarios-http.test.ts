@@ -14,7 +14,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, startBody, type WireEvent } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
 import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { anthropicMessages } from "../support/provider-bytes/anthropic-messages.ts";
 import { jsonLine } from "../support/provider-bytes/framing.ts";
 import { ollamaLine } from "../support/provider-bytes/ollama.ts";
@@ -36,7 +37,7 @@ let server: Holdfast;
 
 beforeAll(async () => {
   provider = await startFaultProvider();
-  server = await startHoldfast({ config: scriptedConfig(provider.origin) });
+  server = await startBare({ config: scriptedConfig(provider.origin) });
 });
 afterEach(() => provider.reset());
 afterAll(async () => {

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody, type WireEvent } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
 import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { anthropicMessages, ANTHROPIC_STREAM_TYPE } from "../support/provider-bytes/anthropic-messages.ts";
 import { openAiChat, openAiDelta, openAiError, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { answerScript, streamScript } from "../support/provider-bytes/scripts.ts";
@@ -22,7 +23,7 @@ let server: Holdfast;
 
 beforeAll(async () => {
   provider = await startFaultProvider();
-  server = await startHoldfast({
+  server = await startBare({
     config: scriptedConfig(provider.origin, {
       clocks: { headersMs: 400, firstOutputMs: 600, idleMs: 500, progressMs: 700, totalMs: 20_000 },
     }),

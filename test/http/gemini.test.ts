@@ -3,7 +3,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import {
   GEMINI_ARRAY_TYPE,
   GEMINI_STREAM_TYPE,
@@ -34,7 +35,7 @@ beforeAll(async () => {
     keyVar: "GEMINI_API_KEY",
     ...fields,
   });
-  server = await startHoldfast({
+  server = await startBare({
     config: {
       targets: [target("events"), target("array", { query: { alt: "json" } })],
       routes: { default: ["events", "array"] },

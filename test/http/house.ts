@@ -6,7 +6,8 @@ import { expect } from "vitest";
 import { indeRunErrorSchema, validationIssueSchema, type IndeRunError } from "../../schemas/problem.ts";
 import type { Script } from "../support/fault-provider/script.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast, type HoldfastOptions } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast, HoldfastOptions } from "../support/holdfast-server.ts";
 import { openAiChat, OPENAI_STREAM_TYPE, type OpenAiChatOptions } from "../support/provider-bytes/openai-chat.ts";
 import { streamScript, type StreamOptions } from "../support/provider-bytes/scripts.ts";
 
@@ -47,7 +48,7 @@ export async function openHouse({
     limits,
     cors,
   };
-  const server = await startHoldfast({ config, ...options });
+  const server = await startBare({ config, ...options });
   return {
     provider,
     server,

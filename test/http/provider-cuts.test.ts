@@ -9,7 +9,8 @@ import { drawing } from "../support/corpus/laws.ts";
 import { readPackets, sumUp } from "../support/corpus/reading.ts";
 import type { Script } from "../support/fault-provider/script.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { gzipPieces } from "../support/provider-bytes/gzip.ts";
 import { ollamaChat } from "../support/provider-bytes/ollama.ts";
 import { openAiChat } from "../support/provider-bytes/openai-chat.ts";
@@ -41,7 +42,7 @@ beforeAll(async () => {
     keyVar: "PROVIDER_KEY",
     clocks: { headersMs: 20_000, firstOutputMs: 20_000, idleMs: 20_000 },
   }));
-  server = await startHoldfast({
+  server = await startBare({
     config: { targets, routes: { default: ["openai-chat"] } },
     vars: { PROVIDER_KEY: "k-0123456789" },
   });

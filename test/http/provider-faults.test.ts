@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
 import type { Script } from "../support/fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { anthropicEvent, anthropicMessages } from "../support/provider-bytes/anthropic-messages.ts";
 import { sseEvent } from "../support/provider-bytes/framing.ts";
 import {
@@ -42,7 +43,7 @@ let startupLog = "";
 
 beforeAll(async () => {
   provider = await startFaultProvider();
-  server = await startHoldfast({
+  server = await startBare({
     config: scriptedConfig(provider.origin, {
       fields: { keyVar: "PROVIDER_KEY" },
       targets: ["UNSET_KEY", "BLANK_KEY", "ODD_KEY", "PASTED_KEY"].map((keyVar) => ({

@@ -15,7 +15,8 @@ import {
   SPARE,
   type House,
 } from "./house.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 
 let house: House;
 let runs: string;
@@ -214,7 +215,7 @@ test("R-START-9 privacy orders the chain nearest first, stably; else the order s
     baseUrl: house.provider.origin,
     model: "m",
   });
-  const near: Holdfast = await startHoldfast({
+  const near: Holdfast = await startBare({
     config: {
       targets: [target("cloud", "cloud"), target("edge1", "edge"), target("local", "local"), target("edge2", "edge")],
       routes: { default: ["cloud", "edge1", "local", "edge2"] },

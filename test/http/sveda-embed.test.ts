@@ -1,7 +1,8 @@
 // What the Sveda family answers before and beside turns: paths, bodies, tokens, configuration, health, reports, CORS.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { post } from "../support/api.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { mint, withToken } from "../support/sveda.ts";
 import { exchange } from "./house.ts";
 
@@ -27,7 +28,7 @@ let base: string;
 let token: string;
 
 beforeAll(async () => {
-  server = await startHoldfast({
+  server = await startBare({
     config: {
       targets,
       routes: { default: ["demo"], thinker: ["Claude", "demo"] },

@@ -1,6 +1,7 @@
 // The text of documents that a visitor hands over, inside workerd: what is read, what is refused, and that the limits hold.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { mint, withToken } from "../support/sveda.ts";
 import { exchange } from "./house.ts";
 
@@ -11,7 +12,7 @@ let url: string;
 let headers: Record<string, string>;
 
 beforeAll(async () => {
-  server = await startHoldfast({
+  server = await startBare({
     config: { targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } },
   });
   url = `${server.origin}/sveda/documents/extract`;

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { post } from "../support/api.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { keyOf, tokenOf } from "../support/sveda-token.ts";
 import { mint, withToken } from "../support/sveda.ts";
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
     routes: { default: ["demo"] },
     sveda: { policies: { support: {} }, origins: ["https://app.example"], limits: { token: "4,60" } },
   };
-  server = await startHoldfast({ config, vars: { API_KEYS, TICKET_SECRET: SECRET } });
+  server = await startBare({ config, vars: { API_KEYS, TICKET_SECRET: SECRET } });
   base = `${server.origin}/sveda`;
   seconds = Math.floor(Date.now() / 1000);
 });
@@ -156,7 +157,7 @@ test("R-SVH-12 with listed origins only those may call; the others get no CORS h
 });
 
 test("R-SVH-7 R-SVH-10 embed: false takes tokens and the widget's configuration away; without a secret nothing is ready", async () => {
-  const closed = await startHoldfast({
+  const closed = await startBare({
     config: { targets: [target], routes: { default: ["demo"] }, sveda: { embed: false } },
     vars: { API_KEYS },
   });
@@ -185,7 +186,7 @@ test("R-SVH-7 R-SVH-10 embed: false takes tokens and the widget's configuration 
 });
 
 test("R-SVH-1 R-SVH-10 R-SVH-12 a wrong configuration is told in the family's own shape, to any page", async () => {
-  const broken = await startHoldfast({ config: { targets: [], routes: {} } });
+  const broken = await startBare({ config: { targets: [], routes: {} } });
   try {
     const headers = { origin: "https://shop.example" };
     const answered = await fetch(`${broken.origin}/sveda/chat-histories`, { headers });

@@ -8,7 +8,7 @@ import { keyOf, tokenOf } from "../support/sveda-token.ts";
 import { modelSays, openSvedaHouse, sentBody, type SvedaHouse, type Turn } from "../support/sveda-house.ts";
 import { svedaText, withToken } from "../support/sveda.ts";
 import { post } from "../support/api.ts";
-import { startHoldfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
 import { newName } from "./house.ts";
 
 const UNLIMITED = { stream: "0,1", token: "0,1", activePerVisitor: 0 };
@@ -162,7 +162,7 @@ test("R-SVH-28 R-SVH-26 a decision that is refused for want of a place is not ta
 test("R-SVH-29 a token whose policy is gone is 403, before throttles and models; histories need no policy; R-SVH-14 reading documents counts as a turn", async () => {
   const key = "a-key";
   const hash = createHash("sha256").update(key).digest("hex");
-  const server = await startHoldfast({
+  const server = await startBare({
     config: {
       targets: [{ id: "demo", adapter: "demo" }],
       routes: { default: ["demo"] },

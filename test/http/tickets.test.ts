@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { post, startBody } from "../support/api.ts";
-import { startHoldfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
 import {
   answer,
   exchange,
@@ -207,7 +207,7 @@ test("R-TICKET-1 a ticket request that breaks a rule is 400 naming the field", a
 });
 
 test("R-TICKET-3 with API_KEYS and without TICKET_SECRET tickets are 503 naming the secret", async () => {
-  const server = await startHoldfast({ vars: { API_KEYS } });
+  const server = await startBare({ vars: { API_KEYS } });
   try {
     const problem = await problemOf(
       await post(`${server.origin}/v1/tickets`, { runId: "a", scope: ["read"] }, bearer(KEY)),

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, shownText, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { answerScript, streamScript } from "../support/provider-bytes/scripts.ts";
 import { workersAiChat, workersAiError, workersAiToken } from "../support/provider-bytes/workers-ai.ts";
 
@@ -16,7 +17,7 @@ let server: Holdfast;
 beforeAll(async () => {
   provider = await startFaultProvider();
   const rest = { id: "rest", adapter: "workers-ai", baseUrl: `${provider.origin}/account`, model: MODEL, keyVar: "CF" };
-  server = await startHoldfast({
+  server = await startBare({
     config: {
       targets: [rest, { id: "bound", adapter: "workers-ai", model: MODEL }],
       routes: { default: ["rest"], near: ["bound", "rest"] },

@@ -2,14 +2,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventsOf, post, startBody } from "../support/api.ts";
 import { startFaultProvider, type FaultProvider } from "../support/fault-provider/server.ts";
-import { startHoldfast, type Holdfast } from "../support/holdfast-server.ts";
+import { startBare } from "../support/bare-server.ts";
+import type { Holdfast } from "../support/holdfast-server.ts";
 import { OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { streamScript } from "../support/provider-bytes/scripts.ts";
 import { openAi, pathOf, scriptedConfig } from "../support/scripted-targets.ts";
 
 const EVENTS_MS = 1500;
 /** Long enough for a restart in between on a slow machine. */
-const OUTCOME_MS = 15_000;
+const OUTCOME_MS = 8000;
 
 let provider: FaultProvider;
 let server: Holdfast;
@@ -17,7 +18,7 @@ let server: Holdfast;
 beforeAll(async () => {
   provider = await startFaultProvider();
   const limits = { retentionEventsMs: EVENTS_MS, retentionOutcomeMs: OUTCOME_MS, attachWaitMs: 0 };
-  server = await startHoldfast({ config: scriptedConfig(provider.origin, { limits }) });
+  server = await startBare({ config: scriptedConfig(provider.origin, { limits }) });
   provider.on(pathOf(openAi), streamScript(OPENAI_STREAM_TYPE, openAi.whole(["kept ", "a while"])));
 });
 afterAll(async () => {

@@ -2,7 +2,8 @@
 import { post, startBody, type WireEvent } from "./api.ts";
 import { startFaultProvider, type FaultProvider, type ProviderCall } from "./fault-provider/server.ts";
 import type { Script } from "./fault-provider/script.ts";
-import { startHoldfast, type Holdfast } from "./holdfast-server.ts";
+import { startBare } from "./bare-server.ts";
+import type { Holdfast } from "./holdfast-server.ts";
 import { openAiChat, OPENAI_STREAM_TYPE, type OpenAiChatOptions } from "./provider-bytes/openai-chat.ts";
 import { errorScript, streamScript } from "./provider-bytes/scripts.ts";
 import { follow } from "./run-reader.ts";
@@ -47,7 +48,7 @@ export async function openAgentHouse(
     ],
     ...added,
   };
-  const server = await startHoldfast({ config, vars });
+  const server = await startBare({ config, vars });
   return {
     provider,
     server,

@@ -1,6 +1,7 @@
 // A server and one tenant's calls to its kebab family, as the socket tests need them. Asserts nothing.
 import { randomUUID } from "node:crypto";
-import { startHoldfast, type Holdfast, type HoldfastOptions } from "./holdfast-server.ts";
+import { startBare } from "./bare-server.ts";
+import type { Holdfast, HoldfastOptions } from "./holdfast-server.ts";
 
 export interface Answered {
   status: number;
@@ -20,7 +21,7 @@ export interface Kebab {
 const CONFIG = { targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } };
 
 export async function openKebab(more: Record<string, unknown> = {}, options: HoldfastOptions = {}): Promise<Kebab> {
-  const server = await startHoldfast({ config: { ...CONFIG, ...more }, ...options });
+  const server = await startBare({ config: { ...CONFIG, ...more }, ...options });
   const base = `${server.origin}/kebab`;
   const call: Kebab["call"] = async (method, path, body, headers = {}) => {
     const response = await fetch(`${base}${path}`, { method, headers, ...(body !== undefined && { body }) });
