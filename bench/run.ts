@@ -15,6 +15,7 @@ import { paced } from "./measures/paced.ts";
 import { parse } from "./measures/parse.ts";
 import { records } from "./measures/records.ts";
 import { replay } from "./measures/replay.ts";
+import { search } from "./measures/search.ts";
 import { syncCost } from "./stand/disk.ts";
 import { endServersNow } from "./stand/server.ts";
 import { openStand, type Stand, type Trees } from "./stand/stand.ts";
@@ -33,6 +34,7 @@ const MEASURES: readonly Measure[] = [
   cost,
   memory,
   parse,
+  search,
 ];
 /** For one measure and for all of them, per tree. */
 const MEASURE_LIMIT_MS = 120_000;

@@ -5,14 +5,14 @@ import { fitBudget } from "../src/kebab/budget.ts";
 import { cursorText } from "../src/kebab/cursor.ts";
 import { hasFilters, passes } from "../src/kebab/filters.ts";
 import { lexicalHit } from "../src/kebab/hits.ts";
-import { coverage, lexicalScore } from "../src/kebab/score.ts";
+import { lexicalScore } from "../src/kebab/score.ts";
 import { snippetOf } from "../src/kebab/snippet.ts";
 import { queryTerms } from "../src/kebab/terms.ts";
 import type { ChunkRow, CollectionStore } from "./collection-store.ts";
 import type { CollectionTerms } from "./collection-terms.ts";
 
 /** Chunks that are scored: the best by the index's own measure, and of those that have every term. */
-const MAX_CANDIDATES = 256;
+const MAX_CANDIDATES = 128;
 const MAX_COMPLETE = 128;
 
 interface Scored {
@@ -62,10 +62,11 @@ function rank(store: CollectionStore, terms: CollectionTerms, ask: SearchAsk, wa
   const candidates = terms.find(wanted, "any", MAX_CANDIDATES, within);
   if (candidates.length === MAX_CANDIDATES && wanted.length > 1) {
     // Many chunks have some of the terms, and one that has all of them may have them as common ones only.
-    const complete = candidates.filter((candidate) => coverage(candidate.terms, wanted) === 1).length;
     const known = new Set(candidates.map(({ id }) => id));
-    const more = complete >= MAX_COMPLETE ? [] : terms.find(wanted, "all", MAX_COMPLETE, within);
-    candidates.push(...more.filter(({ id }) => !known.has(id)));
+    const isNew = (id: number): boolean => !known.has(id);
+    if (terms.complete(wanted, MAX_COMPLETE, within).some(isNew)) {
+      candidates.push(...terms.find(wanted, "all", MAX_COMPLETE, within).filter(({ id }) => isNew(id)));
+    }
   }
   return candidates
     .map((candidate) => ({

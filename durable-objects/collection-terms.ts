@@ -17,6 +17,8 @@ export interface CollectionTerms {
   add(id: number, terms: IndexedTerms): void;
   /** `to` is not included. */
   remove(range: { from: number; to: number }): void;
+  /** Some chunks that have all of these terms, in no order. To put them in order takes the index as long as a search for any term. */
+  complete(terms: readonly string[], limit: number, within?: readonly number[]): number[];
   /** The best chunks that have any, or all, of these terms, by the index's own measure. `within`: the numbers of documents. */
   find(terms: readonly string[], wanted: "any" | "all", limit: number, within?: readonly number[]): FoundTerms[];
 }
@@ -29,6 +31,11 @@ export function collectionTerms({ sql }: DurableObjectStorage, documentSize: num
       "CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(headings, body, chunk_id UNINDEXED, tokenize = 'ascii')",
     );
   };
+  const inside = (within: readonly number[] | undefined): string =>
+    within === undefined ? "" : `AND rowid / ${documentSize} IN (SELECT value FROM json_each(?))`;
+  const listed = (within: readonly number[] | undefined): string[] =>
+    within === undefined ? [] : [JSON.stringify(within)];
+
   return {
     add(id, { headings, body, chunkId }) {
       prepare();
@@ -44,16 +51,21 @@ export function collectionTerms({ sql }: DurableObjectStorage, documentSize: num
       prepare();
       sql.exec("DELETE FROM terms WHERE rowid >= ? AND rowid < ?", from, to);
     },
+    complete(terms, limit, within) {
+      prepare();
+      const query = `SELECT rowid AS id FROM terms WHERE terms MATCH ? ${inside(within)} LIMIT ?`;
+      const rows = sql.exec<{ id: number }>(query, allOf(terms), ...listed(within), limit);
+      return rows.toArray().map(({ id }) => id);
+    },
     find(terms, wanted, limit, within) {
       if (terms.length === 0) return [];
       prepare();
       const asked = wanted === "any" ? anyOf(terms) : allOf(terms);
-      const some = within === undefined ? "" : `AND rowid / ${documentSize} IN (SELECT value FROM json_each(?))`;
       const rows = sql.exec<{ id: number; rank: number; present: string; chunk_id: string }>(
         `SELECT rowid AS id, rank, headings || ' ' || body AS present, chunk_id FROM terms
-         WHERE terms MATCH ? ${some} ORDER BY rank LIMIT ?`,
+         WHERE terms MATCH ? ${inside(within)} ORDER BY rank LIMIT ?`,
         asked,
-        ...(within === undefined ? [] : [JSON.stringify(within)]),
+        ...listed(within),
         limit,
       );
       return rows

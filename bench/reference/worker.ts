@@ -31,6 +31,10 @@ export class Reference extends DurableObject<Env> {
         return new Response(this.#viewer(), STREAM);
       case "broadcast":
         return Response.json(await this.#broadcast(upstream));
+      case "index":
+        return Response.json(this.#index(await request.json<string[]>()));
+      case "find":
+        return Response.json(this.#find(await request.json<string[]>()));
       default:
         return new Response(null, { status: 404 });
     }
@@ -68,6 +72,21 @@ export class Reference extends DurableObject<Env> {
       }
     });
     return { rowsWritten, bytesStored };
+  }
+
+  /** A full-text table as the manual has it. */
+  #index(texts: readonly string[]): { rows: number } {
+    const { sql } = this.ctx.storage;
+    sql.exec("CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5(body)");
+    for (const text of texts) sql.exec("INSERT INTO text (body) VALUES (?)", text);
+    return { rows: texts.length };
+  }
+
+  #find(terms: readonly string[]): { rows: number; ms: number } {
+    const began = Date.now();
+    const query = "SELECT rowid, body, rank FROM text WHERE text MATCH ? ORDER BY rank LIMIT 10";
+    const rows = this.ctx.storage.sql.exec(query, terms.map((term) => `"${term}"`).join(" OR ")).toArray();
+    return { rows: rows.length, ms: Date.now() - began };
   }
 
   #viewer(): ReadableStream<Uint8Array> {

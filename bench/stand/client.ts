@@ -32,6 +32,8 @@ export interface Call {
   path: string;
   /** A POST when there is one. */
   body?: unknown;
+  /** Of a body that is text as it stands; without it the body is sent as JSON. */
+  type?: string;
   accept?: string;
   /** Leaves the body unread until `resume`. */
   stalled?: boolean;
@@ -49,11 +51,14 @@ export interface Client {
 export function clientOf(port: number): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
-  const open = async ({ path, body, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
-    const text = body === undefined ? undefined : JSON.stringify(body);
+  const open = async ({ path, body, type, accept = "*/*", stalled = false }: Call): Promise<OpenReading> => {
+    const text = type !== undefined ? String(body) : body === undefined ? undefined : JSON.stringify(body);
     const headers = {
       accept,
-      ...(text !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
+      ...(text !== undefined && {
+        "content-type": type ?? "application/json",
+        "content-length": Buffer.byteLength(text),
+      }),
     };
     const options = { agent, host: "127.0.0.1", port, path, headers, method: text === undefined ? "GET" : "POST" };
     const { response, sentAt } = await send(options, text);
