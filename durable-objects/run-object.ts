@@ -126,6 +126,11 @@ export class RunObject extends DurableObject<Env> {
     return this.#run?.view();
   }
 
+  /** The thread that the run is of. */
+  threadId(): string | undefined {
+    return this.#run?.row.plan.thread?.threadId;
+  }
+
   /** How the run stands, in a word; `undefined` when there is none. */
   word(): RunStatus | "swept" | undefined {
     const row = this.#run?.row;

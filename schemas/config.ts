@@ -213,6 +213,13 @@ const kebabSchema = objectOnly(
   }),
 );
 
+const deerflowSchema = objectOnly(
+  v.strictObject({
+    /** Instead of the one of `limits`: this family's clients come back by themselves, within about 22 s. */
+    disconnectGraceMs: v.optional(wholeNumber(0, 3_600_000), 30_000),
+  }),
+);
+
 export const configSchema = objectOnly(
   v.strictObject({
     $schema: v.optional(v.string()),
@@ -224,6 +231,7 @@ export const configSchema = objectOnly(
     mcpServers: v.optional(v.pipe(v.array(mcpServerSchema), v.maxLength(16)), []),
     sveda: v.optional(svedaSchema, {}),
     kebab: v.optional(kebabSchema, {}),
+    deerflow: v.optional(deerflowSchema, {}),
     cors: v.optional(
       v.strictObject({
         /** Exact origins, or `*` for any. */

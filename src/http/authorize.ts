@@ -21,15 +21,8 @@ export interface Access {
 
 export async function authorize(request: Request, env: Env, access: Access = {}): Promise<Result<string>> {
   const url = new URL(request.url);
-  for (const name of url.searchParams.keys()) {
-    if (name === "key" || isSecretKey(name)) {
-      return refused(
-        fieldProblem(`query:${name}`, "looks like a credential; keys go into Authorization", "forbiddenSecretKey"),
-      );
-    }
-  }
-  const elsewhere = elsewhereProblem(url, env);
-  if (elsewhere !== undefined) return refused(elsewhere);
+  const misplaced = exposedKeyProblem(url) ?? elsewhereProblem(url, env);
+  if (misplaced !== undefined) return refused(misplaced);
   const header = request.headers.get("authorization");
   const ticket = url.searchParams.get("ticket");
   if (header === null && ticket !== null && access.ticket !== undefined) {
@@ -40,6 +33,14 @@ export async function authorize(request: Request, env: Env, access: Access = {})
   }
   if (env.API_KEYS === undefined) return found(OPEN_TENANT);
   return byKey(header, env.API_KEYS);
+}
+
+/** Addresses are logged and shared: no key may stand in one. */
+export function exposedKeyProblem({ searchParams }: URL): Problem | undefined {
+  const name = [...searchParams.keys()].find((one) => one === "key" || isSecretKey(one));
+  return name === undefined
+    ? undefined
+    : fieldProblem(`query:${name}`, "looks like a credential; keys go into Authorization", "forbiddenSecretKey");
 }
 
 /** Without keys the server is open, so it answers on localhost only. */

@@ -11,6 +11,17 @@ export async function readJson(
   limit: number,
   parse: typeof parseJson = parseJson,
 ): Promise<Result<JsonRecord | undefined>> {
+  const body = await readJsonText(request, limit);
+  if (!body.ok) return body;
+  if (body.value === undefined) return found(undefined);
+  const parsed = parse(body.value);
+  if (parsed === undefined) return refused(fieldProblem("", "is not JSON", "json"));
+  if (!isRecord(parsed.value)) return refused(fieldProblem("", "is not a JSON object", "object"));
+  return found(parsed.value);
+}
+
+/** The text of a body that says that it is JSON; `undefined` for an empty one. */
+export async function readJsonText(request: Request, limit: number): Promise<Result<string | undefined>> {
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) return refused(tooLarge(limit));
   if (request.body === null || declared === 0) return found(undefined);
@@ -27,11 +38,7 @@ export async function readJson(
   if (bytes === undefined) return refused(tooLarge(limit));
   if (bytes.byteLength === 0) return found(undefined);
   const text = decode(bytes);
-  if (text === undefined) return refused(fieldProblem("", "is not UTF-8", "encoding"));
-  const parsed = parse(text);
-  if (parsed === undefined) return refused(fieldProblem("", "is not JSON", "json"));
-  if (!isRecord(parsed.value)) return refused(fieldProblem("", "is not a JSON object", "object"));
-  return found(parsed.value);
+  return text === undefined ? refused(fieldProblem("", "is not UTF-8", "encoding")) : found(text);
 }
 
 /** Reads to the end, `atMost` so many bytes, and drops it: a client that is still sending would not see the answer. */

@@ -2,7 +2,8 @@
 import type { Config } from "../../schemas/config.ts";
 
 export const EXPOSED = "Location, Content-Location, X-Run-Id, Retry-After, X-Sveda-Protocol-Version";
-const ALLOWED = /^(authorization|content-type|last-event-id|idempotency-key|x-api-key|x-sveda-[a-z0-9-]+)$/;
+const ALLOWED =
+  /^(authorization|content-type|last-event-id|idempotency-key|x-api-key|x-csrf-token|x-sveda-[a-z0-9-]+)$/;
 const METHODS = ["GET", "POST", "DELETE"];
 /** Seconds a browser may remember a preflight. */
 const MAX_AGE = "86400";

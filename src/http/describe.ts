@@ -16,6 +16,7 @@ import {
   ticketSchema,
 } from "../../schemas/run.ts";
 import { localityOf, routeTargets } from "../run/settings.ts";
+import { deerPaths, deerSchemas, deerSecuritySchemes } from "./dialects/deerflow/openapi-paths.ts";
 import { kebabPaths, kebabSchemas } from "./dialects/kebab/openapi-paths.ts";
 import { svedaPaths, svedaSchemas, svedaSecuritySchemes } from "./dialects/sveda/openapi-paths.ts";
 import { openApiPaths } from "./openapi-paths.ts";
@@ -36,6 +37,7 @@ const published: Record<string, v.GenericSchema> = {
   ThreadRuns: threadRunsSchema,
   Config: configSchema,
   ...svedaSchemas,
+  ...deerSchemas,
   ...kebabSchemas,
 };
 
@@ -85,13 +87,14 @@ export function openApi(origin: string): Record<string, unknown> {
     },
     servers: [{ url: origin }],
     security: [{ bearer: [] }, {}],
-    paths: { ...openApiPaths, ...svedaPaths, ...kebabPaths },
+    paths: { ...openApiPaths, ...svedaPaths, ...deerPaths, ...kebabPaths },
     components: {
       schemas,
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer" },
         ticket: { type: "apiKey", in: "query", name: "ticket" },
         ...svedaSecuritySchemes,
+        ...deerSecuritySchemes,
       },
     },
   };

@@ -3,6 +3,7 @@ import { Router } from "itty-router";
 import type { Config } from "../../schemas/config.ts";
 import { authorize } from "./authorize.ts";
 import { preflight, withCors } from "./cors.ts";
+import { handleDeer, isDeerPath } from "./dialects/deerflow/routes.ts";
 import { handleKebab, isKebabPath } from "./dialects/kebab/routes.ts";
 import { handleSveda, isSvedaPath } from "./dialects/sveda/routes.ts";
 import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
@@ -59,6 +60,7 @@ export async function handle(request: Request, env: Env): Promise<Response> {
   const settings = settingsOf(env);
   const { pathname } = new URL(request.url);
   if (isSvedaPath(pathname)) return handleSveda(request, env, settings);
+  if (isDeerPath(pathname)) return handleDeer(request, env, settings);
   if (isKebabPath(pathname)) return handleKebab(request, env, settings);
   if (!settings.ok) return problemResponse(settings.problem);
   const config = settings.value;

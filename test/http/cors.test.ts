@@ -25,7 +25,8 @@ const preflight = (port: number, origin: string, path: string, asked: string) =>
   });
 
 test("R-CORS-1 a preflight of a configured origin allows the listed headers, and only those", async () => {
-  const asked = "authorization, Content-Type,last-event-id, idempotency-key, x-api-key, x-sveda-trace, x-other, cookie";
+  const asked =
+    "authorization, Content-Type,last-event-id, idempotency-key, x-api-key, x-csrf-token, x-sveda-trace, x-other, cookie";
   for (const origin of [APP, "http://localhost:3000"]) {
     for (const path of ["/v1/runs", `/v1/runs/${runId}/events`, "/v1/tickets"]) {
       const { status, headers, text } = await preflight(house.server.port, origin, path, asked);
@@ -33,7 +34,15 @@ test("R-CORS-1 a preflight of a configured origin allows the listed headers, and
       expect(headers["access-control-allow-origin"]).toBe(origin);
       const allowed = (headers["access-control-allow-headers"] ?? "").split(", ");
       expect(allowed.toSorted()).toEqual(
-        ["authorization", "content-type", "last-event-id", "idempotency-key", "x-api-key", "x-sveda-trace"].toSorted(),
+        [
+          "authorization",
+          "content-type",
+          "last-event-id",
+          "idempotency-key",
+          "x-api-key",
+          "x-csrf-token",
+          "x-sveda-trace",
+        ].toSorted(),
       );
       expect(headers["access-control-allow-methods"]).toBe("GET, POST, DELETE, OPTIONS");
       expect(headers["vary"]).toContain("Origin");

@@ -37,6 +37,7 @@ const methodsSchema = v.record(v.string(), v.array(v.string()));
 const routerPath = new URL("../../src/http/router.ts", import.meta.url).href;
 const families = [
   [new URL("../../src/http/dialects/sveda/routes.ts", import.meta.url).href, "svedaMethods"],
+  [new URL("../../src/http/dialects/deerflow/routes.ts", import.meta.url).href, "deerMethods"],
   [new URL("../../src/http/dialects/kebab/routes.ts", import.meta.url).href, "kebabMethods"],
 ] as const;
 
@@ -71,7 +72,7 @@ test("R-DESC-1 the running server serves the described methods and no others", a
   ).text();
   for (const [path, item] of Object.entries(openApi.paths)) {
     const concrete = path
-      .replace(/\{(runId|collection|docId)\}/g, known)
+      .replace(/\{(runId|threadId|collection|docId)\}/g, known)
       .replace("{name}", "Config.json")
       .replace("{chatId}", known);
     for (const method of ["get", "post", "put", "patch"]) {

@@ -1,0 +1,42 @@
+// A run's stream as this family's clients read it: its headers, where it goes on, and why there may be none.
+import type { AttachQuery, ReadFrom, Refusal } from "../../../../schemas/attach.ts";
+import { sseNamedFrame } from "../../../wire/sse-writer.ts";
+
+export const deerQuery = (from: ReadFrom, waitMs: number): AttachQuery => ({
+  dialect: "deerflow",
+  framing: "sse",
+  from,
+  waitMs,
+});
+
+/** After the frame that was seen last; without one, or with one that is not known, from the beginning. */
+export function readFromId(request: Request): ReadFrom {
+  const id = request.headers.get("last-event-id")?.trim() ?? "";
+  return id === "" ? "start" : { id };
+}
+
+/**
+ * Where the run is, and where its stream goes on: the SDK reads the first for the run's name, and puts the second behind its
+ * own address when a connection is lost.
+ */
+export const runHeaders = (threadId: string, runId: string): Record<string, string> => ({
+  "content-location": `/api/threads/${threadId}/runs/${runId}`,
+  location: `/threads/${threadId}/runs/${runId}/stream`,
+  "x-run-id": runId,
+});
+
+export const streamResponse = (body: ReadableStream | string | null, threadId: string, runId: string): Response =>
+  new Response(body, {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+      ...runHeaders(threadId, runId),
+    },
+  });
+
+/** Of a run whose events are no longer kept. */
+export const END_FRAME = sseNamedFrame("end", "null");
+
+/** Whether there is nothing to read any more of a run that has ended. */
+export const isGone = (answer: Response | Refusal): answer is Refusal => !(answer instanceof Response);

@@ -1,0 +1,60 @@
+// The end of a run as one JSON value. While the run goes on, white space keeps the connection in use: nobody on the way takes it for dead.
+import type { JsonRecord } from "../../../../schemas/json.ts";
+import { json, runStub, threadOf, type DeerContext } from "./context.ts";
+import { runHeaders } from "./reading.ts";
+import { valuesOf } from "./thread-form.ts";
+
+const encoder = new TextEncoder();
+/** JSON readers pass over it. */
+const SPACE = encoder.encode("\n");
+/** Milliseconds between two of them, at least. */
+const SPACE_MS = 1000;
+
+/** What is compressed on its way would be held back. */
+const atOnce = { "cache-control": "no-store, no-transform", "content-encoding": "identity" };
+
+/** Waits as a reader of the run: one that leaves is one reader less. */
+export async function endOfRun(context: DeerContext): Promise<Response> {
+  const { config, threadId, runId } = context;
+  const headers = runHeaders(threadId, runId);
+  const answer = await runStub(context, runId).attach({
+    dialect: "inderun",
+    framing: "sse",
+    from: "now",
+    waitMs: config.limits.attachWaitMs,
+  });
+  if (!(answer instanceof Response) || answer.body === null) return json(await finalValues(context), headers);
+  const reader = answer.body.getReader();
+  let told = Date.now();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        if (Date.now() - told < SPACE_MS) continue;
+        told = Date.now();
+        controller.enqueue(SPACE);
+        return;
+      }
+      controller.enqueue(encoder.encode(JSON.stringify(await finalValues(context))));
+      controller.close();
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return new Response(body, { headers: { "content-type": "application/json", ...atOnce, ...headers } });
+}
+
+/** The state that the run has left, what waits in it, and how it failed; without a state its bare status. */
+async function finalValues(context: DeerContext): Promise<JsonRecord> {
+  const { runId } = context;
+  const thread = threadOf(context);
+  const [run, answer] = await Promise.all([thread.run(runId), thread.state()]);
+  const status = run?.status ?? "error";
+  const error = run?.error ?? null;
+  const state = answer.found ? answer.state : undefined;
+  if (state === undefined) return { status, error };
+  const failed = status === "error" || status === "timeout";
+  return {
+    ...valuesOf(state),
+    ...(state.interrupts.length > 0 && { __interrupt__: state.interrupts }),
+    ...(failed && { __error__: { error: status, message: error ?? "" } }),
+  };
+}

@@ -1,0 +1,312 @@
+// What the DeerFlow family tells of a thread's records over HTTP, what its users think of them, and what producers push.
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { gives, inOrder, MODEL, says, toolPath } from "../support/agent-house.ts";
+import {
+  jsonOf,
+  listOf,
+  newThreadId,
+  openDeerHouse,
+  refusalOf,
+  saying,
+  textsOf,
+  type DeerHouse,
+  type Json,
+} from "../support/deerflow.ts";
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/;
+
+let house: DeerHouse;
+
+beforeAll(async () => {
+  house = await openDeerHouse({ attachWaitMs: 0 });
+});
+afterEach(() => house.provider.reset());
+afterAll(() => house.stop());
+
+const get = async (path: string): Promise<Json> => jsonOf(await house.call("GET", path));
+const list = async (path: string): Promise<Json[]> => listOf(await house.call("GET", path));
+const refused = async (method: string, path: string, body?: unknown): Promise<[number, unknown]> =>
+  refusalOf(await house.call(method, path, body));
+
+/** A thread with two runs, the first of which has called a tool. */
+async function talk(): Promise<{ id: string; first: string; second: string }> {
+  const id = await house.thread();
+  house.provider.on(MODEL, inOrder(says("", [["a", "clock"]]), says("Noon."), says("Bye.")));
+  house.provider.on(toolPath("clock"), gives("12:00"));
+  const { runId: first } = await house.run(id, saying("What time is it?"));
+  const { runId: second } = await house.run(id, saying("Bye"));
+  return { id, first, second };
+}
+
+test("R-DFH-19 messages are told with envelope and feedback, in order, and beside a cursor", async () => {
+  const { id, first, second } = await talk();
+  await house.call("PUT", `/threads/${id}/runs/${second}/feedback`, { rating: -1, comment: "Too short." });
+  const rows = await list(`/threads/${id}/messages`);
+  expect(rows.map(({ event_type: type }) => type)).toEqual([
+    "llm.human.input",
+    "llm.ai.response",
+    "llm.tool.result",
+    "llm.ai.response",
+    "llm.human.input",
+    "llm.ai.response",
+  ]);
+  expect(rows[0]).toEqual({
+    thread_id: id,
+    run_id: first,
+    seq: expect.any(Number),
+    event_type: "llm.human.input",
+    category: "message",
+    content: expect.objectContaining({ type: "human", content: "What time is it?" }),
+    metadata: expect.objectContaining({ caller: "lead_agent" }),
+    created_at: expect.stringMatching(TIME),
+    user_id: null,
+    feedback: null,
+  });
+  expect(rows.at(-1)?.["feedback"]).toEqual({
+    feedback_id: expect.any(String),
+    rating: -1,
+    comment: "Too short.",
+  });
+  const numbers = rows.map(({ seq }) => Number(seq));
+  expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+  const seqs = async (query: string): Promise<unknown[]> =>
+    (await list(`/threads/${id}/messages?${query}`)).map(({ seq }) => seq);
+  expect(await seqs("limit=2")).toEqual(numbers.slice(-2));
+  expect(await seqs(`limit=2&before_seq=${numbers[4]}`)).toEqual(numbers.slice(2, 4));
+  expect(await seqs(`limit=2&after_seq=${numbers[0]}`)).toEqual(numbers.slice(1, 3));
+  expect(await seqs(`after_seq=${numbers[0]}&before_seq=${numbers[3]}`)).toEqual(numbers.slice(1, 3));
+});
+
+test("R-DFH-19 pages go backwards to the first message and lose none; a run's messages have no feedback", async () => {
+  const { id, first, second } = await talk();
+  const all = await list(`/threads/${id}/messages`);
+  const paged: Json[] = [];
+  for (let query = "limit=2"; query !== "";) {
+    const page = await get(`/threads/${id}/messages/page?${query}`);
+    const data: Json[] = Object(page).data;
+    paged.unshift(...data);
+    const { next_before_seq: next } = page;
+    expect([page["has_more"], next]).toEqual(next === null ? [false, null] : [true, data[0]?.["seq"]]);
+    query = typeof next === "number" ? `limit=2&before_seq=${next}` : "";
+  }
+  expect(paged.map(({ seq }) => seq)).toEqual(all.map(({ seq }) => seq));
+  const own = await get(`/threads/${id}/runs/${first}/messages?limit=3`);
+  expect(own["has_more"]).toBe(true);
+  const data: Json[] = Object(own).data;
+  expect(data.map(({ seq }) => seq)).toEqual(all.slice(1, 4).map(({ seq }) => seq));
+  expect(data.some((row) => "feedback" in row)).toBe(false);
+  expect(Object(data.at(-1)?.["content"]).additional_kwargs).toHaveProperty("turn_duration");
+  expect(Object(await get(`/threads/${id}/runs/${second}/messages`)).data).toHaveLength(2);
+});
+
+test("R-DFH-19 a run's events are told with all categories, and by their types", async () => {
+  const { id, first } = await talk();
+  const events = await list(`/threads/${id}/runs/${first}/events`);
+  const types = events.map(({ event_type: type }) => type);
+  expect(types[0]).toBe("run.start");
+  expect(types.at(-1)).toBe("run.terminal");
+  expect(types).toContain("tool.intent");
+  expect(types).toContain("run.end");
+  const ofTypes = await list(`/threads/${id}/runs/${first}/events?event_types=run.start,run.terminal`);
+  expect(ofTypes.map(({ event_type: type }) => type)).toEqual(["run.start", "run.terminal"]);
+  const after = await list(`/threads/${id}/runs/${first}/events?limit=2&after_seq=${String(events[1]?.["seq"])}`);
+  expect(after).toEqual(events.slice(2, 4));
+});
+
+test("R-DFH-19 what runs used is summed by thread, model and caller; a run without changes says so", async () => {
+  const { id, first, second } = await talk();
+  const usage = await get(`/threads/${id}/token-usage`);
+  expect(usage).toMatchObject({ thread_id: id, total_runs: 2, context_usage: null });
+  const runs = await list(`/threads/${id}/runs`);
+  const total = runs.reduce((sum, run) => sum + Number(run["total_tokens"]), 0);
+  expect(usage["total_tokens"]).toBe(total);
+  expect(usage["by_caller"]).toEqual({ lead_agent: total, subagent: 0, middleware: 0 });
+  expect(runs.map(({ run_id: run, llm_call_count: calls }) => [run, calls])).toEqual([
+    [second, 1],
+    [first, 2],
+  ]);
+  expect(await get(`/threads/${id}/runs/${first}/workspace-changes`)).toEqual({
+    available: false,
+    version: 1,
+    summary: { created: 0, modified: 0, deleted: 0, symlink_created: 0, additions: 0, deletions: 0, truncated: false },
+    files: [],
+    limits: {},
+  });
+});
+
+test("R-DFH-19 what is asked of a run that the thread does not have is a 404 that names it", async () => {
+  const { first } = await talk();
+  const id = await house.thread();
+  for (const run of ["nobody", first]) {
+    for (const path of [
+      "/messages",
+      "/events",
+      "/workspace-changes",
+      "/feedback",
+      "/feedback/stats",
+      "/join",
+      "/stream",
+    ]) {
+      expect(await refused("GET", `/threads/${id}/runs/${run}${path}`)).toEqual([404, `Run ${run} not found`]);
+    }
+  }
+});
+
+test("R-DFH-20 feedback is kept, replaced, added, counted and deleted", async () => {
+  const { id, first, second } = await talk();
+  const path = `/threads/${id}/runs/${first}/feedback`;
+  const kept = await jsonOf(await house.call("PUT", path, { rating: 1 }));
+  expect(kept).toEqual({
+    feedback_id: expect.any(String),
+    run_id: first,
+    thread_id: id,
+    user_id: null,
+    message_id: null,
+    rating: 1,
+    comment: null,
+    created_at: expect.stringMatching(TIME),
+  });
+  const replaced = await jsonOf(await house.call("PUT", path, { rating: -1, comment: "No." }));
+  expect(replaced).toMatchObject({ rating: -1, comment: "No." });
+  const added = await jsonOf(await house.call("POST", path, { rating: 1, message_id: "m" }));
+  expect(added).toMatchObject({ rating: 1, message_id: "m" });
+  expect(await list(path)).toHaveLength(2);
+  expect(await get(`${path}/stats`)).toEqual({ run_id: first, total: 2, positive: 1, negative: 1 });
+  const other = String(added["feedback_id"]);
+  expect(await refused("DELETE", `/threads/${id}/runs/${second}/feedback/${other}`)).toEqual([
+    404,
+    `Feedback ${other} not found in run ${second}`,
+  ]);
+  expect(await jsonOf(await house.call("DELETE", `${path}/${other}`))).toEqual({ success: true });
+  expect(await refused("DELETE", `${path}/${other}`)).toEqual([404, `Feedback ${other} not found`]);
+  expect(await jsonOf(await house.call("DELETE", path))).toEqual({ success: true });
+  expect(await refused("DELETE", path)).toEqual([404, "No feedback found for this run"]);
+  for (const rating of [0, 2]) {
+    expect(await refused("PUT", path, { rating })).toEqual([400, "rating must be +1 or -1"]);
+  }
+  expect(await refused("POST", path, { rating: "good" })).toEqual([
+    422,
+    [{ type: "int_type", loc: ["body", "rating"], msg: "Input should be a valid integer", input: "good" }],
+  ]);
+});
+
+const record = (type: string, category: string, content: unknown, metadata: Json = {}): Json => ({
+  event_type: type,
+  category,
+  content,
+  metadata,
+});
+const started = record("run.start", "trace", { chain: null }, { caller: "lead_agent" });
+const asked = record("llm.human.input", "message", { type: "human", content: "Hi" }, { caller: "lead_agent" });
+
+test("R-DFH-21 records are pushed in order, numbered in the thread, and a repeat is answered alike", async () => {
+  const id = newThreadId();
+  const path = `/threads/${id}/runs/pushed/events`;
+  expect(await refused("POST", path, { sequence: 0, records: [started] })).toEqual([404, `Thread ${id} not found`]);
+  const first = { sequence: 0, records: [started, asked], if_not_exists: "create", assistant_id: "mine" };
+  const taken = await jsonOf(await house.call("POST", path, first));
+  expect(taken).toEqual({ epoch: 0, next: 2, seqs: [expect.any(Number), expect.any(Number)] });
+  expect(await jsonOf(await house.call("POST", path, first))).toEqual(taken);
+  expect(await get(`/threads/${id}/runs/pushed`)).toMatchObject({ status: "running", assistant_id: "mine" });
+  expect(await refused("GET", `/threads/${id}/runs/pushed/stream`)).toEqual([
+    409,
+    "Run pushed is not active on this worker and cannot be streamed",
+  ]);
+  expect(await refused("POST", path, { sequence: 5, records: [asked] })).toEqual([
+    409,
+    { code: "gap", message: expect.any(String), expected: 2 },
+  ]);
+  await jsonOf(await house.call("POST", path, { epoch: 1, sequence: 0, records: [] }));
+  expect(await refused("POST", path, { sequence: 2, records: [asked] })).toEqual([
+    409,
+    { code: "fenced", message: expect.any(String), epoch: 1 },
+  ]);
+  await jsonOf(await house.call("POST", path, { epoch: 1, sequence: 0, end: { status: "success" } }));
+  expect(await get(`/threads/${id}/runs/pushed`)).toMatchObject({ status: "success" });
+  expect(await refused("POST", path, { epoch: 1, sequence: 0, records: [asked] })).toEqual([
+    409,
+    { code: "ended", message: expect.any(String), status: "success" },
+  ]);
+  expect((await list(`/threads/${id}/messages`)).map(({ seq }) => seq)).toEqual(Object(taken).seqs.slice(1));
+});
+
+test("R-DFH-21 a record that breaks its type is refused by its place, and one of a run that is carried out here", async () => {
+  const { id, first } = await talk();
+  const [status, detail] = await refused("POST", `/threads/${id}/runs/pushed/events`, {
+    sequence: 0,
+    records: [asked, { ...asked, category: "trace" }],
+  });
+  expect(status).toBe(422);
+  expect(detail).toEqual([expect.objectContaining({ loc: ["body", "records", 1, "category"] })]);
+  expect(await refused("GET", `/threads/${id}/runs/pushed`)).toEqual([404, "Run pushed not found"]);
+  expect(await refused("POST", `/threads/${id}/runs/${first}/events`, { sequence: 0, records: [asked] })).toEqual([
+    409,
+    { code: "not_pushed", message: expect.any(String) },
+  ]);
+  expect(await refused("POST", `/threads/${id}/runs/a%20b/events`, { sequence: 0, records: [] })).toEqual([
+    422,
+    [expect.objectContaining({ type: "string_pattern_mismatch", loc: ["path", "run_id"], input: "a b" })],
+  ]);
+});
+
+test("R-DFH-22 an answer is made anew by what is prepared, and the one before it is hidden when that succeeds", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, inOrder(says("One."), says("Other.")));
+  const { runId, values } = await house.run(id);
+  const [human, answer]: Json[] = Object(values).messages;
+  const path = `/threads/${id}/runs/regenerate/prepare`;
+  const prepared = await jsonOf(await house.call("POST", path, { message_id: answer?.["id"] }));
+  expect(prepared).toMatchObject({
+    input: { messages: [{ type: "human", content: "Hi" }] },
+    checkpoint: { checkpoint_ns: "", checkpoint_id: expect.any(String) },
+    metadata: { regenerate_from_run_id: runId, regenerate_from_message_id: answer?.["id"] },
+    target_run_id: runId,
+  });
+  const { input, checkpoint, metadata } = prepared;
+  const anew = await house.run(id, { input, checkpoint, metadata });
+  expect(textsOf(anew.values)).toEqual(["Hi", "Other."]);
+  const shown = await list(`/threads/${id}/messages`);
+  expect(new Set(shown.map(({ run_id: run }) => run))).toEqual(new Set([anew.runId]));
+  expect(Object(await get(`/threads/${id}/runs/${runId}/messages`)).data.length).toBeGreaterThan(0);
+  expect(await refused("POST", path, { message_id: "nobody" })).toEqual([404, "Message nobody not found"]);
+  expect(await refused("POST", path, { message_id: human?.["id"] })).toEqual([
+    409,
+    "Only visible assistant messages can be regenerated",
+  ]);
+});
+
+test("R-DFH-22 a user's message is put otherwise by what is prepared", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, inOrder(says("One."), says("Two.")));
+  const { values } = await house.run(id);
+  const human = String(Object(values).messages[0].id);
+  const path = `/threads/${id}/runs/edit-regenerate/prepare`;
+  const body = { human_message_id: human, replacement_text: "Hello" };
+  const prepared = await jsonOf(await house.call("POST", path, body));
+  expect(prepared).toMatchObject({
+    input: { messages: [{ type: "human", content: "Hello" }] },
+    metadata: { replay_kind: "edit", edit_from_message_id: human },
+    replacement_human_message_id: expect.any(String),
+    source_message_ids: expect.arrayContaining([human]),
+  });
+  const { input, checkpoint, metadata } = prepared;
+  expect(textsOf((await house.run(id, { input, checkpoint, metadata })).values)).toEqual(["Hello", "Two."]);
+  const empty = { ...body, replacement_text: " " };
+  expect((await refused("POST", path, empty))[0]).toBe(409);
+  const none = await house.thread();
+  expect(await refused("POST", `/threads/${none}/runs/edit-regenerate/prepare`, body)).toEqual([
+    404,
+    `Thread ${none} has no checkpoint`,
+  ]);
+});
+
+test("R-DFH-23 messages and feedback of a run are found by its name alone", async () => {
+  const { id, first } = await talk();
+  await house.call("PUT", `/threads/${id}/runs/${first}/feedback`, { rating: 1 });
+  expect(await get(`/runs/${first}/messages`)).toEqual(await get(`/threads/${id}/runs/${first}/messages`));
+  expect(await list(`/runs/${first}/feedback`)).toEqual(await list(`/threads/${id}/runs/${first}/feedback`));
+  for (const path of ["messages", "feedback"]) {
+    expect(await refused("GET", `/runs/nobody/${path}`)).toEqual([404, "Run nobody not found"]);
+    expect(await refused("GET", `/runs/a%20b/${path}`)).toEqual([404, "Run a b not found"]);
+  }
+});

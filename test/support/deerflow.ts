@@ -1,0 +1,113 @@
+// Small calls to the DeerFlow family that its socket tests need. Asserts nothing but that an answer is what it is read as.
+import { randomUUID } from "node:crypto";
+import { openAgentHouse, type AgentHouse } from "./agent-house.ts";
+import { framesOf, type WireFrame } from "./api.ts";
+
+export type Json = Record<string, unknown>;
+
+export interface DeerHouse extends AgentHouse {
+  /** Below `/api`. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** A thread of its own. */
+  thread(fields?: Json): Promise<string>;
+  /** A whole run in this thread, read to its end. */
+  run(threadId: string, fields?: Json): Promise<DeerRun>;
+}
+
+export interface DeerRun {
+  runId: string;
+  headers: Headers;
+  raw: string;
+  frames: WireFrame[];
+  /** The last state that was told. */
+  values: Json;
+}
+
+export async function openDeerHouse(
+  limits: Record<string, number> = {},
+  config: Json = {},
+  vars: Record<string, string> = {},
+): Promise<DeerHouse> {
+  const house = await openAgentHouse(limits, () => ({ config, vars }));
+  const base = `${house.server.origin}/api`;
+  const call: DeerHouse["call"] = (method, path, body, headers) => callDeer(base, method, path, body, headers);
+  return {
+    ...house,
+    call,
+    async thread(fields = {}) {
+      const { thread_id: threadId } = await jsonOf(await call("POST", "/threads", fields));
+      return String(threadId);
+    },
+    async run(threadId, fields = {}) {
+      return runOf(await call("POST", `/threads/${threadId}/runs/stream`, saying("Hi", fields)));
+    },
+  };
+}
+
+export function callDeer(
+  base: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${base}${path}`, {
+    method,
+    headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+}
+
+/** The body of a run that a user's message starts. */
+export const saying = (text: string, fields: Json = {}): Json => ({
+  input: { messages: [{ role: "user", content: text }] },
+  ...fields,
+});
+
+export async function runOf(response: Response): Promise<DeerRun> {
+  const raw = await response.text();
+  if (response.status !== 200) throw new Error(`no run: ${response.status} ${raw}`);
+  const frames = framesOf(raw);
+  return {
+    runId: response.headers.get("content-location")?.split("/").at(-1) ?? "",
+    headers: response.headers,
+    raw,
+    frames,
+    values: lastValues(frames),
+  };
+}
+
+export function lastValues(frames: readonly WireFrame[]): Json {
+  const data: Json = JSON.parse(frames.findLast(({ event }) => event === "values")?.data ?? "{}");
+  return data;
+}
+
+/** Texts of a state's messages, in order. */
+export function textsOf({ messages }: Json): unknown[] {
+  return Array.isArray(messages) ? messages.map((message: unknown) => Object(message).content) : [];
+}
+
+export const events = (frames: readonly WireFrame[]): (string | undefined)[] => frames.map(({ event }) => event);
+
+/** A JSON object answered with 200. */
+export async function jsonOf(response: Response): Promise<Json> {
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${response.status} ${text}`);
+  const value: Json = JSON.parse(text);
+  return value;
+}
+
+export async function listOf(response: Response): Promise<Json[]> {
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${response.status} ${text}`);
+  const value: Json[] = JSON.parse(text);
+  return value;
+}
+
+/** The status and the detail of a refusal. */
+export async function refusalOf(response: Response): Promise<[status: number, detail: unknown]> {
+  const body: Json = JSON.parse(await response.text());
+  return [response.status, body["detail"]];
+}
+
+export const newThreadId = (): string => randomUUID();
