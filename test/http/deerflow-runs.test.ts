@@ -47,12 +47,34 @@ const statusOf = async (threadId: string, runId: string): Promise<unknown> =>
   (await get(`/threads/${threadId}/runs/${runId}`))["status"];
 const ends = (threadId: string, runId: string, status: string): Promise<void> =>
   until(async () => (await statusOf(threadId, runId)) === status, `the run is ${status}`);
-/** A run whose answer does not end, that somebody reads. */
-async function hanging(threadId: string, fields: Json = {}): Promise<{ runId: string; response: Response }> {
+interface Hanging {
+  runId: string;
+  /** What comes after the first text, to the end. */
+  rest(): Promise<string>;
+  leave(): Promise<void>;
+}
+
+/** A run whose answer does not end, that somebody reads and has seen the beginning of. */
+async function hanging(threadId: string, fields: Json = {}): Promise<Hanging> {
   house.provider.on(MODEL, endless());
-  const response = await start(threadId, fields, "/stream");
-  expect(response.status).toBe(200);
-  return { runId: response.headers.get("content-location")?.split("/").at(-1) ?? "", response };
+  const response = await start(threadId, { stream_mode: ["values", "messages-tuple"], ...fields }, "/stream");
+  if (response.status !== 200 || response.body === null) throw new Error(await response.text());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const readUntil = async (isSeen: (text: string) => boolean): Promise<string> => {
+    let text = "";
+    while (!isSeen(text)) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += value;
+    }
+    return text;
+  };
+  await readUntil((text) => text.includes('"Once "'));
+  return {
+    runId: response.headers.get("content-location")?.split("/").at(-1) ?? "",
+    rest: () => readUntil(() => false),
+    leave: () => reader.cancel(),
+  };
 }
 
 test("R-DFH-12 a stream names its run and where it goes on, and begins with metadata", async () => {
@@ -204,7 +226,7 @@ test("R-DFH-13 a thread has one active run: another is refused, or ends it first
   const second = await runOf(await start(id, saying("Now?", { multitask_strategy: "interrupt" }), "/stream"));
   expect(await statusOf(id, first.runId)).toBe("interrupted");
   expect(textsOf(second.values)).toEqual(["Hi", "Once ", "Now?", "Second."]);
-  expect(events(framesOf(await first.response.text())).at(-1)).toBe("end");
+  expect(events(framesOf(await first.rest())).at(-1)).toBe("end");
   const third = await hanging(id);
   house.provider.on(MODEL, says("Fourth."));
   const fourth = await runOf(await start(id, saying("Anew", { multitask_strategy: "rollback" }), "/stream"));
@@ -213,7 +235,7 @@ test("R-DFH-13 a thread has one active run: another is refused, or ends it first
     error: "Rolled back by user",
   });
   expect(textsOf(fourth.values)).toEqual(["Hi", "Once ", "Now?", "Second.", "Anew", "Fourth."]);
-  await third.response.body?.cancel();
+  await third.leave();
 });
 
 test("R-DFH-14 wait and join answer the final values; join gives the stream to a client that names it", async () => {
@@ -233,7 +255,7 @@ test("R-DFH-14 wait and join answer the final values; join gives the stream to a
 
 test("R-DFH-14 while a run goes on its waiters get white space, and all of them the same end", async () => {
   const id = await house.thread();
-  const { runId, response } = await hanging(id);
+  const { runId, leave } = await hanging(id);
   const join = await house.call("GET", `/threads/${id}/runs/${runId}/join`);
   const reader = join.body?.getReader();
   const first = await reader?.read();
@@ -244,7 +266,7 @@ test("R-DFH-14 while a run goes on its waiters get white space, and all of them 
     rest += new TextDecoder().decode(read.value);
   }
   expect(textsOf(JSON.parse(rest))).toEqual(["Hi", "Once "]);
-  await response.body?.cancel();
+  await leave();
 });
 
 test("R-DFH-14 what waits for a decision, and how a run failed, stand beside the values", async () => {
@@ -287,7 +309,7 @@ test("R-DFH-15 a stream that is joined with an action is cancelled first", async
   const joined = await runOf(await house.call("GET", `/threads/${id}/runs/${first.runId}/stream?action=interrupt`));
   expect(events(joined.frames).at(-1)).toBe("end");
   expect(await statusOf(id, first.runId)).toBe("interrupted");
-  await first.response.body?.cancel();
+  await first.leave();
   const second = await hanging(id);
   const path = `/threads/${id}/runs/${second.runId}/stream?action=rollback&wait=1`;
   const answer = await house.call("POST", path);
@@ -297,12 +319,12 @@ test("R-DFH-15 a stream that is joined with an action is cancelled first", async
     409,
     `Run ${second.runId} is not cancellable (status: error)`,
   ]);
-  await second.response.body?.cancel();
+  await second.leave();
 });
 
 test("R-DFH-16 a cancel is accepted at once or answered at the end, again for an interrupted run, and refused for an ended one", async () => {
   const id = await house.thread();
-  const { runId, response } = await hanging(id);
+  const { runId, leave } = await hanging(id);
   const cancel = (query = ""): Promise<Response> => house.call("POST", `/threads/${id}/runs/${runId}/cancel${query}`);
   const accepted = await cancel("?wait=0&action=interrupt");
   expect([accepted.status, await accepted.text()]).toEqual([202, ""]);
@@ -310,7 +332,7 @@ test("R-DFH-16 a cancel is accepted at once or answered at the end, again for an
   expect(await statusOf(id, runId)).toBe("interrupted");
   expect((await cancel()).status).toBe(202);
   expect(textsOf(Object((await get(`/threads/${id}/state`))["values"]))).toEqual(["Hi", "Once "]);
-  await response.body?.cancel();
+  await leave();
   house.provider.on(MODEL, says("Done."));
   const done = await house.run(id);
   expect(await refusalOf(await house.call("POST", `/threads/${id}/runs/${done.runId}/cancel`))).toEqual([
@@ -328,11 +350,11 @@ test("R-DFH-16 a rollback leaves the state as it was before the run", async () =
   const id = await house.thread();
   house.provider.on(MODEL, says("One."));
   await house.run(id);
-  const { runId, response } = await hanging(id, saying("Undo me"));
+  const { runId, leave } = await hanging(id, saying("Undo me"));
   expect((await house.call("POST", `/threads/${id}/runs/${runId}/cancel?wait=1&action=rollback`)).status).toBe(204);
   expect(await get(`/threads/${id}/runs/${runId}`)).toMatchObject({ status: "error", error: "Rolled back by user" });
   expect(textsOf(Object((await get(`/threads/${id}/state`))["values"]))).toEqual(["Hi", "One."]);
-  await response.body?.cancel();
+  await leave();
 });
 
 test("R-DFH-17 a run that nobody reads any more is cancelled after the grace; a reader in between keeps it", async () => {
