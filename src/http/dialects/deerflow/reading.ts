@@ -1,5 +1,5 @@
 // A run's stream as this family's clients read it: its headers, where it goes on, and why there may be none.
-import type { AttachQuery, ReadFrom, Refusal } from "../../../../schemas/attach.ts";
+import type { AttachQuery, ReadFrom } from "../../../../schemas/attach.ts";
 import { sseNamedFrame } from "../../../wire/sse-writer.ts";
 
 export const deerQuery = (from: ReadFrom, waitMs: number): AttachQuery => ({
@@ -37,6 +37,3 @@ export const streamResponse = (body: ReadableStream | string | null, threadId: s
 
 /** Of a run whose events are no longer kept. */
 export const END_FRAME = sseNamedFrame("end", "null");
-
-/** Whether there is nothing to read any more of a run that has ended. */
-export const isGone = (answer: Response | Refusal): answer is Refusal => !(answer instanceof Response);

@@ -183,7 +183,7 @@ function withGrace(plan: Result<RunPlan>, disconnectGraceMs: number): Result<Run
   return found({ ...plan.value, limits: { ...plan.value.limits, disconnectGraceMs } });
 }
 
-export const nothingWaits = (threadId: string): DeerProblem =>
+const nothingWaits = (threadId: string): DeerProblem =>
   conflict(`Thread ${threadId} has no interrupted run that can be resumed`);
 
 const tooManyRuns: DeerProblem = {
