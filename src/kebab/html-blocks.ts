@@ -17,11 +17,19 @@ export function htmlPage(source: string): HtmlPage {
     const first = lineAt(lines, line, skipSpace(source, from, to));
     const last = lineAt(lines, first, Math.max(from, to - 1 - spaceBefore(source, from, to)));
     line = first;
-    const shown = text.replaceAll(/^\n+|\n+$/g, "");
+    const shown = withoutOuterLines(text);
     const heading = kind === "heading" ? shown.replaceAll(/\s+/g, " ").trim().slice(0, 300).toWellFormed() : "";
     return { kind, level, title: heading, text: shown, gap: index === 0 ? "" : "\n\n", first, last, exact: false };
   });
   return { title, blocks, whole };
+}
+
+function withoutOuterLines(text: string): string {
+  let from = 0;
+  let to = text.length;
+  while (from < to && text.charAt(from) === "\n") from++;
+  while (to > from && text.charAt(to - 1) === "\n") to--;
+  return text.slice(from, to);
 }
 
 /** The line of an offset, looked for from a line on that is not behind it. */

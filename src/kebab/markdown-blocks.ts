@@ -2,13 +2,14 @@
 import { blockMaker, sourceLines, type Block, type SourceLines } from "./blocks.ts";
 
 const blank = /^\s*$/;
-const atx = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const atx = /^ {0,3}(#{1,6})(?=[ \t]|$)/;
 const setext = /^ {0,3}(=+|-+)[ \t]*$/;
-const fence = /^\s*(`{3,}|~{3,})([^`]*|[^~]*)$/;
+const fence = /^\s*(?:(`{3,})[^`]*|(~{3,}).*)$/;
 const item = /^\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const quote = /^ {0,3}>/;
 const indented = /^(?: {4}|\t)/;
-const delimiterRow = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+/** Of a row without white space. */
+const delimiterRow = /^\|?:?-+:?(?:\|:?-+:?)*\|?$/;
 /** HTML whose content is no Markdown, and what ends it. */
 const raw: readonly (readonly [RegExp, RegExp])[] = [
   [/^ {0,3}<!--/, /-->/],
@@ -31,7 +32,10 @@ export function* markdownBlocks(source: string, from: number): Generator<Block> 
     const heading = atx.exec(text);
     if (heading !== null) {
       inList = false;
-      yield make("heading", line, line, { level: heading[1]?.length ?? 1, title: titleOf(heading[2] ?? "") });
+      yield make("heading", line, line, {
+        level: heading[1]?.length ?? 1,
+        title: titleOf(openTitle(text.slice(heading[0].length))),
+      });
       line++;
       continue;
     }
@@ -62,7 +66,8 @@ export function* markdownBlocks(source: string, from: number): Generator<Block> 
 /** The last line of the code, or of the raw HTML, that begins here. */
 function codeEnd(lines: SourceLines, line: number, inList: boolean): number | undefined {
   const text = lines.textOf(line);
-  const opening = fence.exec(text)?.[1];
+  const [, ticks, tildes] = fence.exec(text) ?? [];
+  const opening = ticks ?? tildes;
   if (opening !== undefined) {
     const closes = (next: string): boolean => {
       const mark = next.trim();
@@ -91,7 +96,7 @@ function closedBy(lines: SourceLines, from: number, closes: (text: string) => bo
 function isTable(lines: SourceLines, line: number): boolean {
   if (line >= lines.count || !lines.textOf(line).includes("|")) return false;
   const next = lines.textOf(line + 1);
-  return next.includes("|") && delimiterRow.test(next);
+  return next.includes("|") && delimiterRow.test(next.replaceAll(/\s/g, ""));
 }
 
 /** The last line before one that stops. */
@@ -121,6 +126,14 @@ function setextTitle(lines: SourceLines, first: number, last: number): string {
   const parts: string[] = [];
   for (let line = first; line < last; line++) parts.push(lines.textOf(line).trim());
   return titleOf(parts.join(" "));
+}
+
+/** What stands behind the signs of a heading, without those that close it. */
+function openTitle(text: string): string {
+  const title = text.trim();
+  let end = title.length;
+  while (title.charAt(end - 1) === "#") end--;
+  return end === 0 || /\s/.test(title.charAt(end - 1)) ? title.slice(0, end) : title;
 }
 
 /** UTF-16 units of a title: it is repeated with every chunk below it. */

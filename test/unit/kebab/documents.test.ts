@@ -114,3 +114,35 @@ test("R-KB-3 code above the cap is cut between lines", () => {
   expect(chunks.length).toBeGreaterThan(2);
   for (const { text } of chunks) expect(text).not.toMatch(/^ = 1|x$/);
 });
+
+test("R-KB-5 a fence is none when its line goes on behind it, and signs at the end close a heading", () => {
+  expect(chunked("```code``` in a line\n# A ##\n# B#\n#\n# #").map(({ headings }) => headings)).toEqual([
+    [],
+    ["A"],
+    ["B#"],
+    [],
+    [],
+  ]);
+});
+
+const SPACES = " ".repeat(1_000_000);
+
+test.each<[DocumentMedia, string, string]>([
+  ["markdown", "spaces in a heading", `# a${SPACES}b`],
+  ["markdown", "spaces behind a heading's end", `# a ##${SPACES}b`],
+  ["markdown", "spaces in a table", `|a|\n|-${SPACES}x`],
+  ["markdown", "spaces in a list", `${SPACES}x\n- ${SPACES}y`],
+  ["markdown", "ticks", `${"`".repeat(1_000_000)}x\``],
+  ["markdown", "open comments", "<!-- a\n\n".repeat(100_000)],
+  ["markdown", "open fences", "```a`\n".repeat(100_000)],
+  ["markdown", "points", ".".repeat(1_000_000)],
+  ["markdown", "empty lines", "\n".repeat(2_000_000)],
+  ["markdown", "front matter", `---\na: "${"' ".repeat(30_000)}\n---\n`],
+  ["text", "short paragraphs", "a\n\n".repeat(300_000)],
+  ["html", "line ends in pre", `<pre>a${"\n".repeat(1_000_000)}b</pre>`],
+  ["html", "open headings", "<h1>".repeat(300_000)],
+])("R-KB-9 megabytes of %s, %s, are read in the time that their length asks for", (media, _kind, source) => {
+  const began = performance.now();
+  for (const _chunk of chunksOf(parseDocument(media, source, {}).blocks));
+  expect(performance.now() - began).toBeLessThan(20_000);
+});
