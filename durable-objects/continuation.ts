@@ -15,7 +15,7 @@ const MAX_CONVERSATION = 8 * 1024 * 1024;
 
 /** Whether another run may go on from this end: with what its calls wait for, or from its limit of steps. A turn of a chat is continued by its chat. */
 export function isContinuable({ plan }: RunRow, outcome: Outcome): boolean {
-  if (plan.chat !== undefined || outcome.outcome !== "completed") return false;
+  if (plan.chat !== undefined || plan.push !== undefined || outcome.outcome !== "completed") return false;
   return outcome.stopReason === "tool_calls" || outcome.stopReason === "max_steps";
 }
 

@@ -1,6 +1,7 @@
 // A run that an object holds in memory, live or finished: feeds inputs to the machine, carries its effects out, and serves its readers. It holds no rules of its own.
 import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
-import type { LogEvent } from "../schemas/event.ts";
+import type { LogEvent, OtherEvent } from "../schemas/event.ts";
+import type { PushAnswer, PushBatch } from "../schemas/push.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
 import type { ThreadBase } from "../schemas/thread.ts";
 import { transition, type Input } from "../src/run/machine.ts";
@@ -15,7 +16,8 @@ import { pass } from "./gate.ts";
 import { runReaders } from "./readers.ts";
 import { runAttempts } from "./run-attempts.ts";
 import { runLog, type LogOptions } from "./run-log.ts";
-import type { Marks, RunLogStore, RunRow } from "./run-row.ts";
+import { runProducer } from "./run-producer.ts";
+import type { Marks, ProducerPlace, RunLogStore, RunRow } from "./run-row.ts";
 import { runTenant } from "./run-tenant.ts";
 import { handleOf, stateOf } from "./run-view.ts";
 import { askAside } from "./side-question.ts";
@@ -32,9 +34,13 @@ export interface OpenRun {
   /** Carries out effects that were decided before the run was opened. */
   carryOut(effects: readonly Effect[]): void;
   /** Hands in events that were decided before the run was opened; resolves when readers see them. */
-  log(events: readonly LogEvent[]): Promise<void>;
+  log(events: readonly (LogEvent | OtherEvent)[]): Promise<void>;
   /** Resolves when everything decided so far is visible. */
   settled(): Promise<void>;
+  /** Takes what the producer of a pushed run says. */
+  push(batch: PushBatch): Promise<PushAnswer>;
+  /** When the producer of a pushed run counts as lost. Unix epoch, milliseconds. */
+  readonly lostAt: number | undefined;
   /** `base`: what the run's thread held before it. */
   attach(query: AttachQuery, base?: ThreadBase): Response | Refusal;
   /** The outcome once readers may see it; until then the handle. Waits at most `waitMs` milliseconds. */
@@ -116,6 +122,8 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     onAbandoned: () => apply({ type: "cancel", at: Date.now(), reason: "disconnected" }),
   });
 
+  const producer = runProducer({ row, log, state: () => state, apply });
+
   /**
    * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it, the run's chat has
    * the turn, and its thread the records. Retention's alarm comes after that: while the live run's alarm stands, one of them may still be missing.
@@ -130,10 +138,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     row.terminal = sequence;
   }
 
-  function apply(input: Input): void {
+  function apply(input: Input, placed?: (state: RunState) => ProducerPlace): void {
     const step = transition(state, input);
     state = step.state;
-    log.append(step.events);
+    log.append(step.events, placed?.(state));
     carryOut(step.effects);
     if (state.phase === "sealed") stop();
   }
@@ -194,6 +202,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     if (totalTimer !== undefined) clearTimeout(totalTimer);
     wakes.stop();
     readers.stop();
+    producer.stop();
     over.abort();
   }
 
@@ -212,6 +221,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       return log.settled();
     },
     settled: () => log.settled(),
+    push: (batch) => producer.take(batch),
+    get lostAt() {
+      return producer.lostAt;
+    },
     attach: (query, base) => readers.attach(query, base),
     async outcome(waitMs) {
       const deadline = Date.now() + waitMs;

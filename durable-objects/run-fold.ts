@@ -2,7 +2,7 @@
 import type { LogEntry } from "../schemas/event.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import { messagesOf } from "../src/providers/conversation.ts";
-import { evolve } from "../src/run/evolve.ts";
+import { evolve, passOver } from "../src/run/evolve.ts";
 import { initialState, type RunState } from "../src/run/state.ts";
 import { begunIn } from "../src/run/turns.ts";
 import { eventOf } from "../src/wire/log-entry.ts";
@@ -22,6 +22,7 @@ export function acceptedRow(plan: RunRow["plan"], startedAt: number): RunRow {
     continuedBy: undefined,
     told: false,
     projected: -1,
+    producer: undefined,
   };
 }
 
@@ -46,6 +47,7 @@ export function acceptedState({ plan, startedAt }: RunRow, request?: StartReques
     hedgeAfterMs,
     asks,
     decision,
+    ...(plan.push !== undefined && { isPushed: true }),
     agent: agent && {
       maxSteps: agent.maxSteps,
       tools: agent.tools,
@@ -75,5 +77,5 @@ export function foldLog(
 /** An entry of a type that this version does not know only moves the number. */
 function applyEntry(state: RunState, entry: LogEntry): RunState {
   const event = eventOf(entry);
-  return event === undefined ? { ...state, nextSequence: entry.sequence + 1 } : evolve(state, event);
+  return event === undefined ? passOver(state, entry) : evolve(state, event);
 }

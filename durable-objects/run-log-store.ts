@@ -3,10 +3,10 @@ import type { LogEntry } from "../schemas/event.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { RunStatus } from "../schemas/run.ts";
 import type { ThreadRef } from "../schemas/thread.ts";
-import { parseJson } from "../src/wire/json.ts";
+import { asRecord, parseJson } from "../src/wire/json.ts";
 import { cutText } from "./row-parts.ts";
 import { runTexts } from "./run-log-texts.ts";
-import type { RunLogStore, RunOpening } from "./run-row.ts";
+import type { ProducerPlace, RunLogStore, RunOpening } from "./run-row.ts";
 import { decodeSegment, encodeSegment } from "./segment-codec.ts";
 
 /** A segment's key is its first sequence times this, plus the part: one that does not fit into a row goes on in the next. */
@@ -25,6 +25,8 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   let openUnits = 0;
   /** False for a run that was stored before a run could go on from another. */
   let continuable = true;
+  /** Where the producer of a pushed run stands, as the next write says it. */
+  let producer: ProducerPlace | undefined;
 
   const query = (sql: string, ...bindings: SqlStorageValue[]): Record<string, SqlStorageValue>[] => {
     const cursor = storage.sql.exec(sql, ...bindings);
@@ -43,15 +45,21 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     const [first] = open;
     const last = open.at(-1);
     if (first === undefined || last === undefined) return;
+    // Beside the entries, so that nothing more is billed. Tables of older runs, which nobody pushes, have no such column.
+    const place = producer === undefined ? [] : [JSON.stringify(producer)];
+    const isPushed = producer !== undefined;
     for (const [part, body] of cutText(encodeSegment(open)).entries()) {
       query(
-        `INSERT INTO segment (id, last, reserved, written, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
-         SET last = excluded.last, reserved = excluded.reserved, written = excluded.written, body = excluded.body`,
+        `INSERT INTO segment (id, last, reserved, written, body${isPushed ? ", producer" : ""})
+         VALUES (?, ?, ?, ?, ?${isPushed ? ", ?" : ""}) ON CONFLICT (id) DO UPDATE
+         SET last = excluded.last, reserved = excluded.reserved, written = excluded.written, body = excluded.body
+         ${isPushed ? ", producer = excluded.producer" : ""}`,
         first.sequence * PARTS + part,
         last.sequence,
         reservedTo,
         rowsWritten + 1,
         body,
+        ...place,
       );
     }
   };
@@ -62,6 +70,13 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
   };
 
   const append = (entries: readonly LogEntry[], reservedTo: number): void => {
+    if (entries.length === 0 && open.length === 0 && producer !== undefined) {
+      query(
+        "UPDATE segment SET reserved = ?, producer = ? WHERE id = (SELECT MAX(id) FROM segment)",
+        reservedTo,
+        JSON.stringify(producer),
+      );
+    }
     for (const entry of entries) {
       open.push(entry);
       openUnits += entry.payload.length;
@@ -82,6 +97,9 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
     return { base: Math.floor(Number(row["id"]) / PARTS) * PARTS, last: Number(row["last"]) };
   };
 
+  const newestPlace = (): SqlStorageValue | undefined =>
+    query("SELECT producer FROM segment ORDER BY id DESC LIMIT 1")[0]?.["producer"];
+
   return {
     load() {
       if (!exists()) return undefined;
@@ -90,6 +108,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
       const plan = parseJson(texts.read("plan", textOf(row["plan"])));
       if (!isPlan(plan?.value)) return undefined;
       continuable = row["continued_by"] !== undefined;
+      if (plan.value.push !== undefined) producer = placeOf(newestPlace());
       rowsWritten = Math.max(rowsWritten, Number(query("SELECT MAX(written) AS written FROM segment")[0]?.["written"]));
       return {
         plan: plan.value,
@@ -104,6 +123,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         told: row["told"] === 1,
         // A run that was stored before it could be in a thread has no such column.
         projected: typeof row["projected"] === "number" ? row["projected"] : -1,
+        producer,
       };
     },
     request() {
@@ -131,7 +151,7 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         );
         query(
           `CREATE TABLE segment (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, reserved INTEGER NOT NULL,
-           written INTEGER NOT NULL, body TEXT NOT NULL)`,
+           written INTEGER NOT NULL, body TEXT NOT NULL, producer TEXT)`,
         );
         const columns = texts.keep({
           plan: JSON.stringify(stored),
@@ -150,16 +170,20 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         append(entries, reservedTo);
       });
     },
-    flush: (entries, reservedTo) => storage.transactionSync(() => append(entries, reservedTo)),
+    flush(entries, reservedTo, place) {
+      producer = place ?? producer;
+      storage.transactionSync(() => append(entries, reservedTo));
+    },
     recover(entries, reservedTo, recoveries) {
       storage.transactionSync(() => {
         append(entries, reservedTo);
         query("UPDATE run SET recoveries = ? WHERE id = 0", recoveries);
       });
     },
-    seal(entries, status, at, keepsRequest) {
+    seal(entries, status, at, keepsRequest, place) {
       const terminal = entries.at(-1);
       if (terminal === undefined) return;
+      producer = place ?? producer;
       storage.transactionSync(() => {
         append(entries.slice(0, -1), terminal.sequence);
         // The terminal has a segment of its own: it outlives the events.
@@ -236,6 +260,17 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         bytesStored: Number(stored?.["bytes"]),
       };
     },
+  };
+}
+
+function placeOf(stored: SqlStorageValue | undefined): ProducerPlace | undefined {
+  const place = typeof stored === "string" ? asRecord(parseJson(stored)?.value) : undefined;
+  if (place === undefined) return undefined;
+  return {
+    epoch: Number(place["epoch"]),
+    next: Number(place["next"]),
+    last: Number(place["last"]),
+    heardAt: Number(place["heardAt"]),
   };
 }
 

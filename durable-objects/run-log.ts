@@ -1,7 +1,7 @@
 // The log of a live or finished run: reserve ahead, flush behind. A reader sees a number only when it is durably reserved, and what must not be undone only when it is stored.
-import type { LogEntry, LogEvent } from "../schemas/event.ts";
+import type { LogEntry, LogEvent, OtherEvent } from "../schemas/event.ts";
 import { entryOf } from "./segment-codec.ts";
-import type { Marks, RunLogStore } from "./run-row.ts";
+import type { Marks, ProducerPlace, RunLogStore } from "./run-row.ts";
 import type { Timer } from "./within.ts";
 
 /**
@@ -26,8 +26,10 @@ export interface RunLog {
   readonly sealed: boolean;
   /** What is not in memory can no longer be read: a reader gets the rest if it has kept up, else its stream ends. */
   readonly gone: boolean;
-  /** Hands in events, in order. A terminal seals the run. */
-  append(events: readonly LogEvent[]): void;
+  /** Hands in events, in order. A terminal seals the run. `producer`: where the producer stands with them, stored in the same transaction. */
+  append(events: readonly Logged[], producer?: ProducerPlace): void;
+  /** Writes at once; resolves when everything handed in so far is on disk. */
+  durable(): Promise<void>;
   /** Resolves when everything handed in so far is visible. */
   settled(): Promise<void>;
   /** Visible entries after a cursor, a bounded page of them; or the last sequence of a damaged stretch. */
@@ -37,6 +39,8 @@ export interface RunLog {
   /** The entries were swept or forgotten: ends all waiting. */
   discard(): void;
 }
+
+type Logged = LogEvent | OtherEvent;
 
 export interface LogOptions {
   /** Flush before deliver: nothing is reserved. */
@@ -78,7 +82,7 @@ export function reservation(
 export const firstReservation = ({ strict, reserveEvents }: LogOptions): number => (strict ? 0 : reserveEvents);
 
 /** What a reader may only see once it is stored: it cannot be taken back by a crash. */
-function isFlushFirst(event: LogEvent): boolean {
+function isFlushFirst(event: Logged): boolean {
   switch (event.type) {
     case "attempt":
       return event.payload.phase === "committed";
@@ -100,12 +104,13 @@ function isFlushFirst(event: LogEvent): boolean {
     case "tool_progress":
     case "context_usage":
     case "title":
+    case "other":
       return false;
   }
 }
 
 /** Where a run has got to something that others may go by. The terminal is told apart. */
-const isMilestone = ({ type, payload }: LogEvent): boolean =>
+const isMilestone = ({ type, payload }: Logged): boolean =>
   type === "tool_result" || (type === "step" && payload.phase === "finished");
 
 export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, options: LogOptions): RunLog {
@@ -125,6 +130,12 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   /** Sequences of flush-first events that are not durable yet. */
   let barriers: number[] = [];
   let reached = false;
+  /** Where the producer stands, when that is not stored yet. */
+  let place: ProducerPlace | undefined;
+  /** What was handed in, counted, and how much of that is on disk. */
+  let handed = 0;
+  let stored = 0;
+  let written = Promise.withResolvers<void>();
   let committing = false;
   let due = false;
   let flushTimer: Timer | undefined;
@@ -187,15 +198,17 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     lastFlush = flushedAt;
     // Never less than before: a number beyond the new block may already have been seen.
     const reserved = Math.max(reservedTo, last + reservation(taken, options));
-    if (terminal === undefined) store.flush(entries, reserved);
-    else store.seal(entries, terminal.payload.outcome, terminal.at, hooks.keepsRequest(terminal));
+    if (terminal === undefined) store.flush(entries, reserved, place);
+    else store.seal(entries, terminal.payload.outcome, terminal.at, hooks.keepsRequest(terminal), place);
+    place = undefined;
     return reserved;
   };
 
   // One committer, apart from whoever appends: it alone awaits the disk and moves the marks.
   const commit = async (): Promise<void> => {
-    while (due && unflushed.length > 0 && !gone) {
+    while (due && (unflushed.length > 0 || place !== undefined) && !gone) {
       due = false;
+      const writing = handed;
       if (flushTimer !== undefined) clearTimeout(flushTimer);
       flushTimer = undefined;
       const last = unflushed.at(-1)?.sequence ?? durableTo;
@@ -204,6 +217,9 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       reached = false;
       const reserved = write();
       await hooks.confirm();
+      stored = writing;
+      written.resolve();
+      written = Promise.withResolvers<void>();
       durableTo = last;
       reservedFrom = last;
       reservedTo = ending === undefined ? reserved : last;
@@ -249,7 +265,9 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     get gone() {
       return gone;
     },
-    append(events) {
+    append(events, producer) {
+      place = producer ?? place;
+      if (events.length > 0 || producer !== undefined) handed++;
       for (const event of events) {
         const entry = entryOf(event);
         tail.push(entry);
@@ -265,6 +283,11 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       if (mustFlush()) flush();
       else if (!committing) arm();
       refresh();
+    },
+    async durable() {
+      const target = handed;
+      flush();
+      while (stored < target && !gone) await written.promise;
     },
     async settled() {
       const target = lastSequence;
@@ -291,6 +314,7 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
     },
     discard() {
       gone = true;
+      written.resolve();
       if (flushTimer !== undefined) clearTimeout(flushTimer);
       wakeNow();
     },

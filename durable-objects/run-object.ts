@@ -3,6 +3,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { AttachQuery, OutcomeAnswer, Refusal, StartAnswer } from "../schemas/attach.ts";
 import type { Continuation } from "../schemas/continuation.ts";
 import type { RunPlan } from "../schemas/plan.ts";
+import type { PushAnswer, PushBatch } from "../schemas/push.ts";
 import type { RunStateView, RunStatus } from "../schemas/run.ts";
 import { transition } from "../src/run/machine.ts";
 import { admit } from "./admission.ts";
@@ -137,6 +138,11 @@ export class RunObject extends DurableObject<Env> {
     return row?.swept === true ? "swept" : row?.status;
   }
 
+  /** Takes what the producer of a pushed run says; answers once that is on disk. */
+  async push(batch: PushBatch): Promise<PushAnswer> {
+    return (await this.#run?.push(batch)) ?? { taken: false, refused: "not_found" };
+  }
+
   /** Cancels a live run; a finished one stays as it is. Answers with the standing outcome. */
   async cancel(reason: string | undefined): Promise<OutcomeAnswer> {
     const run = this.#run;
@@ -166,6 +172,7 @@ export class RunObject extends DurableObject<Env> {
     const { row } = run;
     if (row.sealedAt === undefined) {
       if (now >= row.startedAt + row.plan.totalMs) return run.apply({ type: "deadline", at: now });
+      if (run.lostAt !== undefined && now >= run.lostAt) return run.apply({ type: "producer_lost", at: now });
       run.remind();
       await this.#store.setAlarm(liveAlarm(row, now));
       return this.#settlePrevious(row);

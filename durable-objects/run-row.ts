@@ -25,6 +25,19 @@ export interface RunRow {
   told: boolean;
   /** Sequence up to which the run's thread has the records; -1 for none. */
   projected: number;
+  /** Where the producer of a pushed run stands on disk; `undefined` before the first was heard of. */
+  producer: ProducerPlace | undefined;
+}
+
+/** Where the producer of a pushed run stands. */
+export interface ProducerPlace {
+  epoch: number;
+  /** Its number of the next event. */
+  next: number;
+  /** Sequence in the log of its last event; -1 for none. */
+  last: number;
+  /** When it was heard of. Unix epoch, milliseconds. */
+  heardAt: number;
 }
 
 /** `durableTo`: last sequence stored. `reservedTo`: last sequence that readers may have seen. -1 for none. */
@@ -43,12 +56,21 @@ export interface RunLogStore {
   marks(): Marks;
   /** The accept transaction: tables, the run, its first events and its first reservation. */
   accept(plan: RunPlan, startedAt: number, entries: readonly LogEntry[], reservedTo: number): void;
-  /** One transaction: the entries, and the mark up to which later ones may be shown before they are stored. */
-  flush(entries: readonly LogEntry[], reservedTo: number): void;
+  /**
+   * One transaction: the entries, and the mark up to which later ones may be shown before they are stored. `producer`: where
+   * the producer stands with them, here and in what is written later.
+   */
+  flush(entries: readonly LogEntry[], reservedTo: number, producer?: ProducerPlace): void;
   /** The recovery transaction: a flush that counts. */
   recover(entries: readonly LogEntry[], reservedTo: number, recoveries: number): void;
   /** The seal transaction: the last entries, the terminal, the status; the request is erased, unless a run may go on from this one. */
-  seal(entries: readonly LogEntry[], status: RunStatus, at: number, keepsRequest: boolean): void;
+  seal(
+    entries: readonly LogEntry[],
+    status: RunStatus,
+    at: number,
+    keepsRequest: boolean,
+    producer?: ProducerPlace,
+  ): void;
   /** This run goes on from here, and no other, as long as it exists. */
   markContinued(runId: string): void;
   /** Nothing goes on from here any more. */

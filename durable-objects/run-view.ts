@@ -1,6 +1,7 @@
 // How a run looks from outside: its handle, its state, and where a new reader starts. Reads only.
 import type { AttachQuery } from "../schemas/attach.ts";
 import type { LogEntry } from "../schemas/event.ts";
+import { PUSHED } from "../schemas/push.ts";
 import type { Cost, RunHandle, RunStateView } from "../schemas/run.ts";
 import type { Seen } from "../src/dialects/dialect.ts";
 import { provenanceOf, totalUsage } from "../src/run/outcome.ts";
@@ -9,7 +10,7 @@ import type { RunRow } from "./run-row.ts";
 import type { Transcript } from "./transcript.ts";
 
 export function handleOf({ plan, startedAt }: RunRow): RunHandle {
-  const providerId = plan.chain[0]?.id;
+  const providerId = plan.push === undefined ? plan.chain[0]?.id : PUSHED;
   return { schemaVersion: "1.0", runId: plan.runId, startedAt, ...(providerId !== undefined && { providerId }) };
 }
 

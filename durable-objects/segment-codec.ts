@@ -1,5 +1,5 @@
 // A segment of the log as text: columns instead of a record per event, so that a token costs its letters and about two more. Pure; format 1.
-import type { LogEntry, LogEvent } from "../schemas/event.ts";
+import type { LogEntry, LogEvent, OtherEvent } from "../schemas/event.ts";
 import { asCount, parseJson } from "../src/wire/json.ts";
 
 const FORMAT = 1;
@@ -22,8 +22,9 @@ interface Item {
 }
 
 /** An event as the log keeps it. */
-export function entryOf(event: LogEvent): LogEntry {
+export function entryOf(event: LogEvent | OtherEvent): LogEntry {
   const { sequence, at, type } = event;
+  if (event.type === "other") return { sequence, at, type: event.name, payload: JSON.stringify(event.payload) };
   if (event.type !== "content_delta" && event.type !== "reasoning_delta") {
     return { sequence, at, type, payload: JSON.stringify(event.payload) };
   }

@@ -87,6 +87,10 @@ export const limitsSchema = objectOnly(
     maxSteps: v.optional(wholeNumber(1, 1000), 30),
     /** UTF-8 bytes of one tool's output; what is longer is cut, with a mark. */
     maxToolOutputBytes: v.optional(wholeNumber(64, 4 * 1024 * 1024), 65_536),
+    /** Milliseconds that the producer of a pushed run may be silent; a run may ask for less. */
+    producerLeaseMs: v.optional(wholeNumber(100, 3_600_000), 30_000),
+    /** Milliseconds that a pushed run may take in all; a run may ask for less. */
+    producerTotalMs: v.optional(wholeNumber(1000, DAY_MS), 3_600_000),
     /** Bytes of storage of one thread: its records, its state, its runs. */
     maxThreadBytes: v.optional(wholeNumber(1024 * 1024, 8 * 1024 * 1024 * 1024), 1_073_741_824),
   }),

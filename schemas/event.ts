@@ -72,6 +72,8 @@ const contextUsage = v.looseObject({
 const step = v.looseObject({
   step: index,
   phase: v.picklist(["started", "finished"]),
+  /** The server has put it in between the events of a producer that says nothing of steps. */
+  implied: v.optional(v.literal(true)),
   /** `finished`: why the model stopped; left out when it did not say. */
   finishReason: v.optional(stopReasonSchema),
 });
@@ -129,6 +131,15 @@ export type Draft = { [T in EventType]: { type: T; payload: Payload<T> } }[Event
 
 /** A numbered entry of the log. `at` is Unix epoch milliseconds; it says nothing about order, `sequence` does. */
 export type LogEvent = Draft & { sequence: number; at: number };
+
+/** A numbered entry of a type that this version does not know, as a producer has pushed it. */
+export interface OtherEvent {
+  type: "other";
+  name: string;
+  payload: Record<string, unknown>;
+  sequence: number;
+  at: number;
+}
 
 /** A numbered entry with its payload as JSON text: what the log stores and dialects encode without parsing again. */
 export interface LogEntry {

@@ -86,6 +86,11 @@ export interface RunPolicies {
   telemetry: boolean;
 }
 
+export interface PushPlan {
+  /** Milliseconds after which a producer that says nothing counts as lost. */
+  leaseMs: number;
+}
+
 export interface RunPlan {
   runId: string;
   tenant: string;
@@ -96,7 +101,7 @@ export interface RunPlan {
   /** Hex SHA-256 of the validated body as key-sorted JSON. */
   requestHash: string;
   idempotencyKey?: string;
-  /** In the order they are tried; never empty. */
+  /** In the order they are tried; empty only for a run whose events are pushed. */
   chain: PlannedTarget[];
   /** Milliseconds from accept. */
   totalMs: number;
@@ -113,6 +118,8 @@ export interface RunPlan {
   chat: ChatRef | undefined;
   /** A run in a thread has an agent. */
   thread?: ThreadRef;
+  /** The run is carried out elsewhere, and its events are pushed: then no target is called, and the chain is empty. */
+  push?: PushPlan;
   /** The run whose open calls this one settles: its object lets only one run do that. */
   continues: string | undefined;
 }

@@ -6,6 +6,7 @@ import { configSchema } from "../../schemas/config.ts";
 import { streamEventSchema } from "../../schemas/event.ts";
 import { outcomeSchema } from "../../schemas/outcome.ts";
 import { threadRunsSchema, threadSchema } from "../../schemas/native-thread.ts";
+import { pushAnswerSchema, pushRequestSchema } from "../../schemas/push.ts";
 import { indeRunErrorSchema } from "../../schemas/problem.ts";
 import {
   cancelRequestSchema,
@@ -33,6 +34,8 @@ const published: Record<string, v.GenericSchema> = {
   CancelRequest: cancelRequestSchema,
   TicketRequest: ticketRequestSchema,
   Ticket: ticketSchema,
+  PushRequest: pushRequestSchema,
+  PushAnswer: pushAnswerSchema,
   Thread: threadSchema,
   ThreadRuns: threadRunsSchema,
   Config: configSchema,
@@ -44,7 +47,12 @@ const published: Record<string, v.GenericSchema> = {
 /** Rules between fields that the shapes cannot say. */
 const additions: Record<string, Record<string, unknown>> = {
   StartRequest: {
-    anyOf: [{ required: ["prompt"] }, { required: ["messages"] }, { required: ["previousRunId"] }],
+    anyOf: [
+      { required: ["prompt"] },
+      { required: ["messages"] },
+      { required: ["previousRunId"] },
+      { required: ["source"], properties: { source: { const: "push" } } },
+    ],
     dependentRequired: { toolResults: ["previousRunId"], toolDecisions: ["previousRunId"] },
     dependentSchemas: {
       previousRunId: {

@@ -1,4 +1,4 @@
-// A run's request as programs use it: where a tool's input or output holds a number that a JavaScript number cannot hold, its text
+// What a run's client or producer sends, as programs use it: where a tool's input or output holds a number that a JavaScript number cannot hold, its text
 // stands beside it. Checks nothing.
 import { heldJson, parseExact } from "../wire/exact-json.ts";
 import { asArray, asRecord } from "../wire/json.ts";
@@ -9,6 +9,20 @@ export function parseRunBody(text: string): { value: unknown } | undefined {
   if (parsed === undefined) return undefined;
   const { value, json } = heldJson(parsed.value);
   if (json !== undefined) keepTexts(asRecord(value) ?? {}, asRecord(parsed.value) ?? {});
+  return { value };
+}
+
+/** The same for a batch of events: beside the inputs and outputs of the tools that they tell of. */
+export function parsePushBody(text: string): { value: unknown } | undefined {
+  const parsed = parseExact(text);
+  if (parsed === undefined) return undefined;
+  const { value, json } = heldJson(parsed.value);
+  if (json === undefined) return { value };
+  for (const [event, exact] of pairs(asRecord(value)?.["events"], asRecord(parsed.value)?.["events"])) {
+    for (const [payload, same] of pairs([event["payload"]], [exact["payload"]])) {
+      for (const field of ["input", "output"] as const) keepText(payload, same, field);
+    }
+  }
   return { value };
 }
 

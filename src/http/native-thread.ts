@@ -11,7 +11,7 @@ import { inputMessages, isSaid } from "../thread/input-messages.ts";
 import { nativeAgent } from "./native-agent.ts";
 import { fieldProblem, found, refused, type Problem, type Result } from "./problem.ts";
 import { startInThread, type BegunInThread, type RefusedInThread, type StartedInThread } from "./start-in-thread.ts";
-import { DEFAULT_ROUTE, planNative, type NamedStart } from "./start-run.ts";
+import { DEFAULT_ROUTE, planNative, planPushed, type NamedStart } from "./start-run.ts";
 
 /** Live readers of the thread's family may want any of them. */
 const MODES: readonly StreamMode[] = ["values", "messages-tuple", "updates", "custom"];
@@ -25,7 +25,7 @@ export async function startNamedInThread(
 ): Promise<Result<StartAnswer>> {
   const { tenant, runId, requestHash, idempotencyKey, request } = named;
   const { limits } = config;
-  const chain = request.route ?? DEFAULT_ROUTE;
+  const chain = request.source === "push" ? null : (request.route ?? DEFAULT_ROUTE);
   const started = await startInThread(env, {
     tenant,
     begin: {
@@ -54,7 +54,7 @@ export async function startNamedInThread(
 function planInThread(
   { request, ...named }: NamedStart,
   threadId: string,
-  chain: string,
+  chain: string | null,
   { messages, callIds, human, title }: BegunInThread,
   config: Config,
 ): Result<RunPlan> {
@@ -62,6 +62,9 @@ function planInThread(
   const own = messagesOf(request);
   const said = messages.length > 0 ? messages : own.filter(isSaid);
   const whole: StartRequest = { ...rest, messages: [...own.filter((message) => !isSaid(message)), ...said] };
+  const thread = { threadId, chain, modes: MODES, ...(human !== undefined && { human }) };
+  // A producer that is elsewhere is told nothing of the conversation.
+  if (request.source === "push") return planPushed(request, { ...named, config, thread });
   const name = title === undefined ? provisionalTitle(promptOf(request)) : "";
   return planNative(whole, {
     ...named,
@@ -71,13 +74,13 @@ function planInThread(
       callIds,
       ...(name !== "" && { title: { provisional: name, generate: false } }),
     }),
-    thread: { threadId, chain, modes: MODES, ...(human !== undefined && { human }) },
+    thread,
     brings: request,
   });
 }
 
 const messagesOf = ({ prompt = "", messages }: StartRequest): NonNullable<StartRequest["messages"]> =>
-  messages ?? [{ role: "user", content: prompt }];
+  messages ?? (prompt === "" ? [] : [{ role: "user", content: prompt }]);
 
 /** What came of a start in a thread, in native words. */
 export function threadStarted(started: StartedInThread): Result<StartAnswer> {

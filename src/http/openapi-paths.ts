@@ -93,6 +93,20 @@ export const openApiPaths = {
         410: problem("The events are no longer kept."),
       },
     },
+    post: {
+      operationId: "pushEvents",
+      summary: "Events of a run that was started with `source: push`, by the producer that carries it out",
+      parameters: [runId],
+      requestBody: body("PushRequest"),
+      responses: {
+        ...faults,
+        ...bodyFaults,
+        200: json("PushAnswer", "The events are stored, now or by the same batch before."),
+        409: problem(
+          "details.refused: `gap` with `expectedSequence`, `fenced` with `epoch`, `ended` with `outcome`, or `not_pushed`.",
+        ),
+      },
+    },
   },
   "/v1/runs/{runId}/outcome": {
     get: {

@@ -10,6 +10,7 @@ import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
 import { decodedParameter } from "./parameter.ts";
 import { faultProblem } from "./fault.ts";
 import { problemResponse } from "./problem.ts";
+import { pushEvents } from "./push-events.ts";
 import {
   cancelRun,
   createTicket,
@@ -30,7 +31,7 @@ type Methods = Partial<Record<"GET" | "POST" | "DELETE", Handler>>;
 export const surface: Record<string, Methods> = {
   "/v1/runs": { POST: startRun },
   "/v1/runs/:runId": { GET: readState, DELETE: deleteRun },
-  "/v1/runs/:runId/events": { GET: readEvents },
+  "/v1/runs/:runId/events": { GET: readEvents, POST: pushEvents },
   "/v1/runs/:runId/outcome": { GET: readOutcome },
   "/v1/runs/:runId/cancel": { POST: cancelRun },
   "/v1/threads/:threadId": { GET: readThread, DELETE: deleteThread },

@@ -180,12 +180,12 @@ export async function createTicket({ request, env, config }: Context): Promise<R
 }
 
 /** Without a scope no ticket will do. A path that cannot be a run's name is a run that is not there. */
-async function authorizeRun({ request, env, runId }: Context, scope?: TicketScope): Promise<Result<string>> {
+export async function authorizeRun({ request, env, runId }: Context, scope?: TicketScope): Promise<Result<string>> {
   const tenant = await authorize(request, env, scope === undefined ? {} : { ticket: { runId, scope } });
   return tenant.ok && !v.is(runIdSchema, runId) ? refused(noSuchRun()) : tenant;
 }
 
-function runOf({ env, runId }: Context, tenant: string) {
+export function runOf({ env, runId }: Context, tenant: string) {
   return env.RUN.getByName(`${tenant}/${runId}`);
 }
 

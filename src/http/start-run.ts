@@ -1,6 +1,7 @@
 // From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
 import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
 import type { ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
+import { PUSHED } from "../../schemas/push.ts";
 import type { StartRequest } from "../../schemas/run.ts";
 import type { ThreadRef } from "../../schemas/thread.ts";
 import type { AgentPlan } from "../../schemas/tool.ts";
@@ -21,11 +22,6 @@ const MAX_REQUEST = 15_000_000;
 
 export const DEFAULT_ROUTE = "default";
 
-/** Fields whose meaning this version does not implement: refused by name, never ignored. */
-const unsupported: ((request: StartRequest) => string | undefined)[] = [
-  ({ source }) => (source === "push" ? "/source" : undefined),
-];
-
 /** A valid start, with the name and the hash that its repeats have too. */
 export interface NamedStart {
   tenant: string;
@@ -43,13 +39,6 @@ export async function nameStart(
   const checked = checkStartRequest(body);
   if (!checked.ok) return refused(issuesProblem(checked.issues));
   const { request } = checked;
-  const field = unsupported.map((check) => check(request)).find((path) => path !== undefined);
-  if (field !== undefined) {
-    return refused({
-      ...fieldProblem(field, "asks for something this version does not support", "unsupported"),
-      code: "capability_mismatch",
-    });
-  }
   return found({
     tenant,
     request,
@@ -61,7 +50,39 @@ export async function nameStart(
 
 /** The plan of a native start that goes on from no other run. */
 export const planRun = ({ request, ...named }: NamedStart, config: Config): Result<RunPlan> =>
-  planNative(request, { ...named, config, agent: nativeAgent(request, config) });
+  request.source === "push"
+    ? planPushed(request, { ...named, config })
+    : planNative(request, { ...named, config, agent: nativeAgent(request, config) });
+
+/** The plan of a run that no target of ours carries out: nothing is asked, and its producer is waited for. */
+export function planPushed(request: StartRequest, planning: Planning): Result<RunPlan> {
+  const { limits } = planning.config;
+  const { clocks, constraints } = request;
+  const shortest = (longest: number, ...asked: (number | undefined)[]): number =>
+    Math.min(longest, ...asked.filter((ms) => ms !== undefined));
+  const tooLarge = sizeProblem(request, planning.brings ?? request, limits.maxPromptBytes);
+  if (tooLarge !== undefined) return refused(tooLarge);
+  return found({
+    ...basicPlan(request, planning),
+    chain: [],
+    totalMs: shortest(limits.producerTotalMs, clocks?.totalMs, constraints?.timeoutMs),
+    asks: asksOf(request, []),
+    hedge: undefined,
+    decision: {
+      selectedProviderId: PUSHED,
+      fallbackProviderIds: [],
+      rejectedProviders: [],
+      fallbackAvailable: false,
+      taskKind: "text_to_text",
+      explanation: { summary: "Pushed by its producer.", selectedProviderId: PUSHED },
+      constraints: null,
+      preferences: null,
+      plannerSource: "fallback",
+      plannerUnavailableReason: null,
+    },
+    push: { leaseMs: shortest(limits.producerLeaseMs, clocks?.idleMs) },
+  });
+}
 
 /** As `planRequest`; a choice of a tool that no server will be asked for must name one that is there. */
 export function planNative(request: StartRequest, planning: Planning): Result<RunPlan> {
@@ -96,12 +117,10 @@ export interface Planning {
 
 /** The plan of a valid request: its chain, clocks and policies. Errors name fields of the native body. */
 export function planRequest(request: StartRequest, planning: Planning): Result<RunPlan> {
-  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, continues } = planning;
-  const { targets, routes, limits, breaker } = config;
+  const { config, runId, agent } = planning;
+  const { targets, routes, limits } = config;
   const tooLarge = sizeProblem(request, planning.brings ?? request, limits.maxPromptBytes);
   if (tooLarge !== undefined) return refused(tooLarge);
-  // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
-  const { metadata, ...asked } = request;
   const named = namedTargets(request, targets, routes);
   if (!named.ok) return named;
   const plan = planRoute({
@@ -121,17 +140,31 @@ export function planRequest(request: StartRequest, planning: Planning): Result<R
   }
   const chain = plan.chain.flatMap((id) => named.value.filter((target) => target.id === id));
   return found({
+    ...basicPlan(request, planning),
+    chain: chain.map((target) => planTarget(target, adapters[target.adapter].continues(target), request.clocks)),
+    totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
+    asks: asksOf(request, agent?.tools ?? [], { mayGetMore: (agent?.servers ?? []).length > 0 }),
+    hedge: hedgeOf(request, routes),
+    decision: plan.decision,
+  });
+}
+
+/** What of a plan has nothing to do with targets. */
+function basicPlan(
+  request: StartRequest,
+  planning: Planning,
+): Omit<RunPlan, "chain" | "totalMs" | "asks" | "hedge" | "decision"> {
+  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, continues } = planning;
+  // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
+  const { metadata, ...asked } = request;
+  return {
     runId,
     tenant,
     request: asked,
     requestHash,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
-    chain: chain.map((target) => planTarget(target, adapters[target.adapter].continues(target), request.clocks)),
-    totalMs: totalClock(chain, request.clocks, request.constraints?.timeoutMs),
-    asks: asksOf(request, agent?.tools ?? [], { mayGetMore: (agent?.servers ?? []).length > 0 }),
-    breaker,
-    hedge: hedgeOf(request, routes),
-    limits,
+    breaker: config.breaker,
+    limits: config.limits,
     policies: {
       replaces: planning.replaces ?? true,
       onDisconnect: request.onDisconnect ?? planning.onDisconnect ?? "continue",
@@ -139,13 +172,12 @@ export function planRequest(request: StartRequest, planning: Planning): Result<R
       durability: request.durability ?? "standard",
       telemetry: request.telemetry?.consent !== false && request.telemetry?.level !== "off",
     },
-    decision: plan.decision,
     agent,
     chat,
     ...(thread !== undefined && { thread }),
     continues,
     ...(metadata !== undefined && { metadata }),
-  });
+  };
 }
 
 function sizeProblem(request: StartRequest, brings: Brought, maxPromptBytes: number): Problem | undefined {

@@ -144,7 +144,7 @@ function wholeText(state: RunState, stated: string): string {
 }
 
 /** The first output of an attempt: from here on a change of target can no longer go unseen. */
-function commit(step: Step, attempt: number, at: number): void {
+export function commit(step: Step, attempt: number, at: number): void {
   const live = liveAttempt(step.state, attempt);
   if (live === undefined || live.status === "committed") return;
   giveUpOthers(step, at, attempt);

@@ -19,7 +19,11 @@ export function answered(step: Step, at: number): void {
 
 export function complete(step: Step, at: number, stopReason: StopReason | undefined): void {
   answered(step, at);
-  const outcome = completedOutcome(step.state, at, stopReason);
+  completeAs(step, at, completedOutcome(step.state, at, stopReason));
+}
+
+/** Every attempt is over. */
+export function completeAs(step: Step, at: number, outcome: Outcome): void {
   emit(step, at, { type: "terminal", payload: outcome });
   const ids = attemptedProviderIds(step.state.attempts);
   telemetry(step, {
@@ -104,7 +108,12 @@ export function cancel(step: Step, at: number, reason: string | undefined): void
   abort(step);
   for (const live of liveAttempts(step.state)) logUsage(step, at, live, "estimate");
   giveUpCalls(step, at);
-  emit(step, at, { type: "terminal", payload: cancelledOutcome(step.state, at, reason) });
+  cancelAs(step, at, cancelledOutcome(step.state, at, reason));
+}
+
+/** No attempt speaks and no call is made any more. */
+export function cancelAs(step: Step, at: number, outcome: Outcome): void {
+  emit(step, at, { type: "terminal", payload: outcome });
   const ids = attemptedProviderIds(step.state.attempts);
   const providerId = ids.at(-1);
   telemetry(step, {

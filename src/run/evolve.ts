@@ -90,6 +90,14 @@ export function evolve(state: RunState, event: LogEvent): RunState {
   return next;
 }
 
+/** An event of a type that this version does not know: it only moves the number. */
+export const passOver = (state: RunState, { sequence, at }: Pick<LogEvent, "sequence" | "at">): RunState => ({
+  ...state,
+  phase: "running",
+  nextSequence: sequence + 1,
+  lastAt: at,
+});
+
 /** The same as `evolve` for each of them: a flood of tokens copies the state once, not once per token. */
 export function evolveTexts(
   state: RunState,

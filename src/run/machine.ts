@@ -2,11 +2,13 @@
 import type { Failure } from "../../schemas/failure.ts";
 import type { Payload } from "../../schemas/event.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
+import { PUSHED, type PushedEvent } from "../../schemas/push.ts";
 import type { ToolResult } from "../../schemas/tool.ts";
 import { hear } from "./answer.ts";
 import { hedge, openFirst, retry } from "./chain.ts";
 import { cancel, complete, fail, failAttempt } from "./endings.ts";
 import { failedOutcome } from "./outcome.ts";
+import { loseProducer, takePushed } from "./pushed.ts";
 import { recover, resume } from "./recovery.ts";
 import { liveAttempts, type RunState } from "./state.ts";
 import { abort, emit, telemetry, type Step } from "./step.ts";
@@ -26,6 +28,10 @@ export type Input =
   | { type: "tool_progress"; at: number; tasks: Payload<"tool_progress">["tasks"]; phase?: string }
   /** The title that the machine asked for; without one, or when the wait for it is over, none will come. */
   | { type: "title"; at: number; title?: string }
+  /** Events of a pushed run, as its producer says them; each was held against the run. */
+  | { type: "pushed"; at: number; events: readonly PushedEvent[] }
+  /** The producer of a pushed run said nothing for longer than it may. */
+  | { type: "producer_lost"; at: number }
   /** The total clock ran out. */
   | { type: "deadline"; at: number }
   /**
@@ -66,6 +72,12 @@ export function transition(state: RunState, input: Input): Step {
     case "title":
       named(step, input.at, input.title);
       break;
+    case "pushed":
+      if (isPushed(state)) takePushed(step, input.at, input.events);
+      break;
+    case "producer_lost":
+      if (isPushed(state)) loseProducer(step, input.at);
+      break;
     case "deadline": {
       const { ending } = state.volatile;
       // All that a complete answer waits for is its title.
@@ -83,7 +95,8 @@ export function transition(state: RunState, input: Input): Step {
       if (state.phase === "running" || input.damaged) recover(step, input.at, input.reservedTo, input.damaged);
       break;
     case "resume":
-      if (state.phase === "running") resume(step, input.at, input.recoveries);
+      // A pushed run goes on with what its producer says next.
+      if (state.phase === "running" && !isPushed(state)) resume(step, input.at, input.recoveries);
       break;
   }
   // A run that failed at once needs no title.
@@ -96,9 +109,15 @@ const timeoutTotal: Failure = {
   message: "The run took longer than its total clock allows.",
 };
 
+const isPushed = ({ charter }: RunState): boolean => charter.isPushed === true;
+
 function start(step: Step, at: number, unavailable: readonly string[], unsupported: readonly string[]): void {
   const [first] = step.state.charter.chain;
-  if (step.state.phase !== "accepted" || first === undefined) return;
+  if (step.state.phase !== "accepted") return;
+  if (isPushed(step.state)) {
+    return emit(step, at, { type: "lifecycle", payload: { phase: "provider_selected", providerId: PUSHED } });
+  }
+  if (first === undefined) return;
   telemetry(step, { type: "route_decided", payload: step.state.charter.decision });
   emit(step, at, { type: "lifecycle", payload: { phase: "provider_selected", providerId: first.id } });
   nameProvisionally(step, at);

@@ -3,6 +3,7 @@ import type { AttemptRecord, Provenance } from "../../schemas/attempt.ts";
 import type { ErrorClass, Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
+import { PUSHED, type PushedEnd } from "../../schemas/push.ts";
 import type { AccountedUsage } from "../../schemas/usage.ts";
 import { errorClassOf, failurePolicies } from "./fallback.ts";
 import { pendingCalls } from "./calls.ts";
@@ -58,6 +59,51 @@ export function failedOutcome(state: RunState, at: number, failure: Failure): Ou
     },
   });
 }
+
+/** The producer of a pushed run was not heard of for as long as it may be silent. */
+export function lostOutcome(state: RunState, at: number, failure: Failure): Outcome {
+  return errorOutcome(state, at, {
+    errorClass: "Unavailable",
+    message: failure.message,
+    retryable: true,
+    details: { code: "producer_lost", failureClass: failure.failureClass },
+  });
+}
+
+/** How a pushed run ends in its producer's words: text, open calls and provenance are the log's, all else is the producer's where it says it. */
+export function pushedOutcome(state: RunState, at: number, end: PushedEnd): Outcome {
+  const { usage = end.usage, ...accounted } = accounts(state, at, end.outcome);
+  const written = {
+    schemaVersion: "1.0" as const,
+    runId: state.charter.runId,
+    ...accounted,
+    ...(usage !== undefined && { usage: end.usage ?? usage }),
+  };
+  switch (end.outcome) {
+    case "completed": {
+      const open = pendingCalls(state);
+      const stopReason = end.stopReason ?? reasonOf(end.finishReason) ?? (open.length > 0 ? "tool_calls" : undefined);
+      return {
+        ...end,
+        ...written,
+        finalText: state.text,
+        ...(stopReason !== undefined && { stopReason, finishReason: end.finishReason ?? finishReasons[stopReason] }),
+        pending: stopReason === "tool_calls" ? open : undefined,
+      };
+    }
+    case "error": {
+      const { runId } = written;
+      const error = { retryable: false, ...end.error, schemaVersion: "1.0" as const, runId };
+      return { ...end, ...written, error, partialText: state.text };
+    }
+    case "cancelled":
+      return { ...end, ...written, partialText: state.text };
+  }
+}
+
+/** The finer word, where there is only one. */
+const reasonOf = (finishReason: string | undefined): StopReason | undefined =>
+  finishReason === "length" ? "length" : undefined;
 
 /** What a reader is told when stored events cannot be read. */
 export function damagedLog(runId: string): IndeRunError {
@@ -160,8 +206,8 @@ export function provenanceOf(state: RunState): Provenance | undefined {
   const answering = speaker(state.attempts);
   const targetId = answering?.targetId;
   const planned = state.charter.chain.find(({ id }) => id === targetId) ?? state.charter.chain[0];
-  if (planned === undefined) return undefined;
   const ids = attemptedProviderIds(state.attempts);
+  if (planned === undefined) return state.charter.isPushed === true ? elsewhere(state, ids) : undefined;
   const noted = answering === undefined ? undefined : state.volatile.notes[answering.attempt]?.model;
   const reportedModel = noted ?? state.reportedModel;
   return {
@@ -171,6 +217,19 @@ export function provenanceOf(state: RunState): Provenance | undefined {
     ...(reportedModel !== undefined && { reportedModel }),
     fallbackOccurred: hasFallenBack(state),
     attemptedProviderIds: ids,
+    attempts: [...state.attempts],
+  };
+}
+
+/** Nothing of ours was asked, and no fallback is known. */
+function elsewhere(state: RunState, attemptedProviderIds: string[]): Provenance {
+  const { reportedModel } = state;
+  return {
+    targetId: PUSHED,
+    locality: "cloud",
+    ...(reportedModel !== undefined && { reportedModel }),
+    fallbackOccurred: false,
+    attemptedProviderIds,
     attempts: [...state.attempts],
   };
 }

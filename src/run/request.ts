@@ -4,7 +4,7 @@ import type { ValidationIssue } from "../../schemas/problem.ts";
 import { startRequestSchema, type Message, type StartRequest } from "../../schemas/run.ts";
 import { canonicalJson, depthOf, MAX_JSON_DEPTH } from "./canonical.ts";
 import { wireIssues } from "./issues.ts";
-import { parsedJson } from "./json-values.ts";
+import { parsedJson, recordOf } from "./json-values.ts";
 import { findSecretKeys } from "./secret-keys.ts";
 import { choiceIssue } from "./tool-choice.ts";
 import { utf8Length } from "./utf8.ts";
@@ -54,9 +54,10 @@ function isUserMaterial(path: string): boolean {
 
 function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
   const { constraints } = request;
+  if (request.source === "push") yield* pushIssues(request);
   if (request.previousRunId !== undefined) yield* continuationIssues(request);
   else {
-    if (request.prompt === undefined && request.messages === undefined) {
+    if (request.source !== "push" && request.prompt === undefined && request.messages === undefined) {
       yield issue("", "needs 'prompt' or 'messages'", "anyOf");
     }
     for (const field of ["toolResults", "toolDecisions"] as const) {
@@ -87,6 +88,35 @@ function* semanticIssues(request: StartRequest): Generator<ValidationIssue> {
   const choice = choiceIssue(request);
   if (choice !== undefined) yield choice;
 }
+
+/** What chooses a provider, or tells one what to do, says nothing to a run that none carries out. */
+function* pushIssues(request: StartRequest): Generator<ValidationIssue> {
+  for (const path of providerFields) {
+    const [field = "", inner] = path.split("/");
+    const value: unknown = recordOf(request)?.[field];
+    const given = inner === undefined ? value : recordOf(value)?.[inner];
+    if (given !== undefined) yield issue(`/${path}`, "cannot be given together with 'source' push", "not");
+  }
+}
+
+const providerFields = [
+  "route",
+  "targets",
+  "generation",
+  "constraints/privacy",
+  "constraints/cloud",
+  "preferences",
+  "authContextRef",
+  "onMidStreamFailure",
+  "clocks/headersMs",
+  "clocks/firstOutputMs",
+  "clocks/progressMs",
+  "tools",
+  "toolChoice",
+  "serverTools",
+  "maxSteps",
+  "previousRunId",
+];
 
 /** A run that goes on from another has that one's conversation. What its calls wait for is not known here. */
 function* continuationIssues(request: StartRequest): Generator<ValidationIssue> {

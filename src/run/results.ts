@@ -61,8 +61,10 @@ export function cutCalls(step: Step, at: number, stopReason: StopReason | undefi
 export function giveUpCalls(step: Step, at: number): void {
   if (step.state.phase === "accepted") return;
   for (const call of runningCalls(step.state)) logResult(step, at, call, abandoned);
+  // What a producer has made of its calls only it knows.
+  const unmade = step.state.charter.isPushed === true ? abandoned : neverMade;
   for (const call of step.state.calls) {
     const isOpen = call.execution === "server" && call.result === undefined && call.confirmation === undefined;
-    if (isOpen) logResult(step, at, call, neverMade);
+    if (isOpen) logResult(step, at, call, unmade);
   }
 }

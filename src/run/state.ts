@@ -32,6 +32,8 @@ export interface Charter {
   decision: RouteDecision;
   /** `undefined`: one step, which logs nothing of itself, and whose tool calls are all the client's. */
   agent: Agent | undefined;
+  /** The run is carried out elsewhere: a producer pushes its events, and no target is called. */
+  isPushed?: boolean;
   /** The text that the conversation ends in, when that is the assistant's: the first step's model goes on from it. Only a live run has it. */
   begun?: string;
 }
@@ -140,6 +142,12 @@ export function liveAttempt(state: RunState, attempt: number): AttemptRecord | u
 export function presentStep({ text, stepText, reasoning, stepReasoning, calls }: RunState): FinishedStep {
   return { text: text.slice(stepText.length), reasoning: reasoning.slice(stepReasoning.length), calls };
 }
+
+/** The present step has begun and its model's part is not over. */
+export const isStepOpen = ({ stepBegun, stepEnd }: RunState): boolean => stepBegun && stepEnd === undefined;
+
+/** The number of the step that begins next. */
+export const nextStep = ({ stepBegun, step }: RunState): number => (stepBegun ? step + 1 : 0);
 
 /** The attempts of the present step: each step is a chain of its own. */
 export function stepAttempts({ attempts, step }: RunState): AttemptRecord[] {

@@ -1,9 +1,9 @@
 // What one input makes of a run: the new state, the numbered events, the effects. The only place where an event gets its number.
 import type { AttemptRecord } from "../../schemas/attempt.ts";
-import type { Draft, LogEvent } from "../../schemas/event.ts";
+import type { Draft, LogEvent, OtherEvent } from "../../schemas/event.ts";
 import type { TargetReport } from "../../schemas/plan.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
-import { evolve, evolveTexts } from "./evolve.ts";
+import { evolve, evolveTexts, passOver } from "./evolve.ts";
 import { liveAttempts, type RunState } from "./state.ts";
 import type { Telemetry } from "./telemetry.ts";
 import { turns } from "./turns.ts";
@@ -27,7 +27,7 @@ export type Effect =
 export interface Step {
   state: RunState;
   /** Numbered, in order; a terminal is always the last. */
-  events: LogEvent[];
+  events: (LogEvent | OtherEvent)[];
   effects: Effect[];
 }
 
@@ -35,6 +35,14 @@ export function emit(step: Step, at: number, draft: Draft): void {
   const event: LogEvent = { ...draft, sequence: step.state.nextSequence, at: Math.max(at, step.state.lastAt) };
   step.events.push(event);
   step.state = evolve(step.state, event);
+}
+
+/** An event that means nothing to the run but its number. */
+export function emitOther(step: Step, at: number, name: string, payload: JsonRecord): void {
+  const { nextSequence, lastAt } = step.state;
+  const event = { type: "other" as const, name, payload, sequence: nextSequence, at: Math.max(at, lastAt) };
+  step.events.push(event);
+  step.state = passOver(step.state, event);
 }
 
 /** Many texts at once: the same events as one by one, for the price of one. */
@@ -81,6 +89,8 @@ export function logUsage(
   const { volatile } = step.state;
   const usage = volatile.notes[attempt]?.usage;
   if (usage !== undefined) return emit(step, at, { type: "usage", payload: { ...usage, attempt } });
+  // Where the run is carried out elsewhere nothing was sent.
+  if (step.state.charter.isPushed === true) return;
   const shown = status === "committed";
   if (unreported === "omit" || (unreported === "estimate" && !shown)) return;
   const { inputTokens, outputTokens } = estimate(step.state, shown);

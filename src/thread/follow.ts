@@ -75,7 +75,8 @@ export interface Followed {
   readonly failure: { readonly at: number; readonly payload: Payload<"attempt"> } | undefined;
   readonly speaker: number | undefined;
   readonly model: string | undefined;
-  readonly usage: AccountedUsage | undefined;
+  /** By attempt: its last report. */
+  readonly usages: Readonly<Record<number, AccountedUsage>>;
   readonly answers: number;
   /** Calls without a result, of the answers so far and of the conversation before. */
   readonly open: readonly Called[];
@@ -106,7 +107,7 @@ const nothingSaid = {
   failure: undefined,
   speaker: undefined,
   model: undefined,
-  usage: undefined,
+  usages: {},
 } as const;
 
 /** The id of the message that the present step's answer is. */
@@ -144,8 +145,8 @@ function take(next: Following, event: LogEvent, told: Told[]): void {
     case "attempt":
       return takeAttempt(next, event, told);
     case "usage": {
-      const { attempt: _, ...usage } = event.payload;
-      next.usage = next.usage === undefined ? usage : sum(next.usage, usage);
+      const { attempt, ...usage } = event.payload;
+      next.usages = { ...next.usages, [attempt]: usage };
       return;
     }
     case "step":
@@ -319,7 +320,7 @@ function beginStep(next: Following, { payload, at }: Extract<LogEvent, { type: "
 
 /** The model's part of the present step is over: its answer is a message now, and nothing is added to it. */
 function answer(next: Following, at: number, finishReason: string | undefined, isWhole: boolean, told: Told[]): void {
-  const { step, text, reasoning, calls, usage, model, speaker, attempts, before } = next;
+  const { step, text, reasoning, calls, usages, model, speaker, attempts, before } = next;
   const startedAt = speaker === undefined ? undefined : attempts[speaker];
   told.push({
     type: "answered",
@@ -330,7 +331,10 @@ function answer(next: Following, at: number, finishReason: string | undefined, i
       text,
       reasoning,
       calls,
-      usage,
+      usage: Object.values(usages).reduce<AccountedUsage | undefined>(
+        (total, usage) => (total === undefined ? usage : sum(total, usage)),
+        undefined,
+      ),
       model,
       finishReason,
       latencyMs: startedAt === undefined ? null : Math.max(0, at - startedAt),

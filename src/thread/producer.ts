@@ -18,12 +18,20 @@ export type Judgement =
   | { fits: true; known: number }
   | { fits: false; fault: { refused: "fenced"; epoch: number } | { refused: "gap"; expected: number } };
 
-/** A producer that takes over counts its records from 0 again, as the first one does. */
-export function judgeBatch(producer: Producer | undefined, { epoch, sequence, count }: Batch): Judgement {
+/**
+ * A producer that takes over counts from 0 again, as the first one does, or goes on with the number that the one before it has
+ * come to.
+ */
+export function judgeBatch(
+  producer: Producer | undefined,
+  { epoch, sequence, count }: Batch,
+  takesOver: "from 0" | "where it stands" = "from 0",
+): Judgement {
   if (producer !== undefined && epoch < producer.epoch) {
     return { fits: false, fault: { refused: "fenced", epoch: producer.epoch } };
   }
-  const expected = producer?.epoch === epoch ? producer.next : 0;
+  const goesOn = takesOver === "where it stands" || producer?.epoch === epoch;
+  const expected = goesOn ? (producer?.next ?? 0) : 0;
   if (sequence > expected) return { fits: false, fault: { refused: "gap", expected } };
   return { fits: true, known: Math.min(count, expected - sequence) };
 }

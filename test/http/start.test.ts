@@ -132,13 +132,24 @@ test("R-START-4 a chain that cannot be is 400 naming the field, and calls nobody
   expect(house.provider.calls()).toHaveLength(0);
 });
 
-test("R-START-10 what is known and not supported is 422 naming the field", async () => {
-  const requestId = newName();
-  const body = startBody({ requestId, source: "push" });
-  const problem = await problemOf(await post(runs, body), 422, "capability_mismatch");
-  expect(problem.errorClass).toBe("CapabilityMismatch");
-  expect(faultyFields(problem)).toEqual(["/source"]);
-  await problemOf(await fetch(`${runs}/${requestId}`), 404, "not_found");
+test("R-START-10 a pushed run needs nothing to read and calls nobody, and takes no field that says whom to call", async () => {
+  const body = { schemaVersion: "1.0", task: { kind: "text_to_text" }, source: "push" };
+  for (const [fields, path] of [
+    [{ route: "default" }, "/route"],
+    [{ targets: ["main"] }, "/targets"],
+    [{ constraints: { privacy: "cloud_allowed" } }, "/constraints/privacy"],
+    [{ clocks: { firstOutputMs: 1 } }, "/clocks/firstOutputMs"],
+    [{ tools: [] }, "/tools"],
+    [{ maxSteps: 1 }, "/maxSteps"],
+    [{ previousRunId: "x" }, "/previousRunId"],
+  ] satisfies [object, string][]) {
+    const requestId = newName();
+    const problem = await problemOf(await post(runs, { ...body, ...fields, requestId }), 400, "invalid_request");
+    expect(faultyFields(problem)).toContain(path);
+    await problemOf(await fetch(`${runs}/${requestId}`), 404, "not_found");
+  }
+  const { runId } = await handleOf(await post(runs, { ...body, clocks: { totalMs: 300 } }));
+  expect(await outcomeOf(house.origin, runId)).toMatchObject({ outcome: "error", error: { errorClass: "Timeout" } });
   expect(house.provider.calls()).toHaveLength(0);
 });
 

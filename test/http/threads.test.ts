@@ -95,7 +95,7 @@ test("R-THR-31 a thread has one active run, and its repeats are that run", async
 
 test("R-THR-31 what is refused for itself makes no thread", async () => {
   const threadId = newName();
-  for (const fields of [{ route: "nowhere" }, { messages: [] }, { source: "push" }]) {
+  for (const fields of [{ route: "nowhere" }, { messages: [] }, { source: "push", route: "default" }]) {
     const response = await post(house.runs, { ...startBody({ threadId }), ...fields });
     expect(response.status).toBeGreaterThanOrEqual(400);
   }

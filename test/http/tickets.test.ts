@@ -85,6 +85,16 @@ test("R-TICKET-1 a ticket names its run, scope and end, and its url opens the st
   expect(long.expiresAt).toBeGreaterThanOrEqual(before + 86_400_000);
 });
 
+test("R-FEED-1 R-AUTH-2 no ticket allows to push, and no other tenant's key", async () => {
+  const body = { ...startBody(), source: "push" };
+  const { runId } = await handleOf(await post(runs, body, bearer(KEY)));
+  const batch = { epoch: 1, sequence: 0, events: [] };
+  const both = `ticket=${(await ticketFor(runId, ["read", "cancel"])).ticket}`;
+  await problemOf(await post(`${runs}/${runId}/events?${both}`, batch), 401, "unauthorized");
+  await problemOf(await post(`${runs}/${runId}/events`, batch, bearer(OTHER_KEY)), 404, "not_found");
+  expect((await post(`${runs}/${runId}/events`, batch, bearer(KEY))).status).toBe(200);
+});
+
 test("R-TICKET-1 scope read opens events, state and outcome; scope cancel opens cancel; nothing else is opened", async () => {
   const runId = await finished();
   const read = `ticket=${(await ticketFor(runId, ["read"])).ticket}`;

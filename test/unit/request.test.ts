@@ -352,13 +352,42 @@ describe("sizes", () => {
   });
 });
 
-describe("fields that are known and not supported", () => {
-  test.each([[{ source: "push" }, "/source"]])("R-START-10 %j", async (fields, path) => {
-    const settings = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
+describe("a run that is pushed", () => {
+  const settings = checkConfig({ targets: [{ id: "demo", adapter: "demo" }], routes: { default: ["demo"] } });
+  const body = { schemaVersion: "1.0", task: { kind: "text_to_text" }, source: "push" };
+
+  test.each([
+    [{ route: "default" }, "/route"],
+    [{ generation: {} }, "/generation"],
+    [{ constraints: { cloud: "allowed" } }, "/constraints/cloud"],
+    [{ preferences: {} }, "/preferences"],
+    [{ onMidStreamFailure: "fail" }, "/onMidStreamFailure"],
+    [{ clocks: { headersMs: 1 } }, "/clocks/headersMs"],
+    [{ clocks: { progressMs: 1 } }, "/clocks/progressMs"],
+    [{ toolChoice: "auto" }, "/toolChoice"],
+    [{ serverTools: ["*"] }, "/serverTools"],
+  ])("R-START-10 takes no %j", async (fields, path) => {
     if (!settings.ok) throw new Error("the configuration is valid");
-    expect(await planBody({ ...base, ...fields }, settings.config)).toMatchObject({
+    expect(await planBody({ ...body, ...fields }, settings.config)).toMatchObject({
       ok: false,
-      problem: { code: "capability_mismatch", issues: [{ path }] },
+      problem: { code: "invalid_request", issues: [{ path }] },
+    });
+  });
+
+  test("R-START-10 R-CLOCK-3 R-FEED-9 has no chain, and its clocks are shortened", async () => {
+    if (!settings.ok) throw new Error("the configuration is valid");
+    const { config } = settings;
+    expect(await planBody(body, config)).toMatchObject({
+      value: { chain: [], totalMs: config.limits.producerTotalMs, push: { leaseMs: config.limits.producerLeaseMs } },
+    });
+    const fields = {
+      clocks: { idleMs: 5, totalMs: 90 },
+      constraints: { timeoutMs: 80 },
+      prompt: "x",
+      metadata: { a: 1 },
+    };
+    expect(await planBody({ ...body, ...fields }, config)).toMatchObject({
+      value: { totalMs: 80, push: { leaseMs: 5 }, metadata: { a: 1 } },
     });
   });
 });

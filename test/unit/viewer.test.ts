@@ -22,6 +22,7 @@ function finished(entries: readonly LogEntry[], damagedPart?: { from: number; to
     sealed: true,
     gone: false,
     append: () => undefined,
+    durable: async () => undefined,
     settled: async () => undefined,
     page(after) {
       const hurt = damagedPart !== undefined && after + 1 >= damagedPart.from && after < damagedPart.to;

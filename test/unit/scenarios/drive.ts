@@ -7,11 +7,15 @@ import type { ProviderEvent } from "../../../schemas/provider.ts";
 import type { CallableTool, ToolResult } from "../../../schemas/tool.ts";
 import { evolve } from "../../../src/run/evolve.ts";
 import { transition, type Input } from "../../../src/run/machine.ts";
-import type { Effect } from "../../../src/run/step.ts";
+import type { Effect, Step } from "../../../src/run/step.ts";
 import { planRoute } from "../../../src/run/planner.ts";
 import { planTarget } from "../../../src/run/settings.ts";
 import { initialState, type Agent, type Charter, type RunState } from "../../../src/run/state.ts";
 import type { Telemetry } from "../../../src/run/telemetry.ts";
+
+/** What a step logs, but for types that only a producer's events have. */
+export const knownEvents = ({ events }: Step): LogEvent[] =>
+  events.flatMap((event) => (event.type === "other" ? [] : [event]));
 
 /** 2026-01-01T00:00:00Z */
 export const EPOCH = 1_767_225_600_000;
@@ -137,7 +141,7 @@ export function drive(of: Charter, acts: readonly Act[]): Drive {
     for (const input of inputsOf(act, attemptOf, state, at)) {
       const step = transition(state, input);
       state = step.state;
-      events.push(...step.events);
+      events.push(...knownEvents(step));
       effects.push(...step.effects);
       for (const effect of step.effects) {
         if (effect.type === "open") attemptOf.set(effect.target.id, effect.attempt);

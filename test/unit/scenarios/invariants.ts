@@ -8,7 +8,7 @@ import { findSecretKeys } from "../../../src/run/secret-keys.ts";
 import { evolve } from "../../../src/run/evolve.ts";
 import { initialState, liveAttempt, liveAttempts, type RunState } from "../../../src/run/state.ts";
 import { nothingVolatile } from "../../../src/run/volatile.ts";
-import { shown, statedText } from "./drive.ts";
+import { knownEvents, shown, statedText } from "./drive.ts";
 
 /** Everything that happened in a run so far. */
 export interface History {
@@ -22,7 +22,7 @@ export const historyOf = (state: RunState): History => ({ state, events: [], eff
 export function extend(history: History, step: Step): History {
   return {
     state: step.state,
-    events: [...history.events, ...step.events],
+    events: [...history.events, ...knownEvents(step)],
     effects: [...history.effects, ...step.effects],
   };
 }

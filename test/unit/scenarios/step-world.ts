@@ -5,6 +5,7 @@ import { evolve } from "../../../src/run/evolve.ts";
 import { transition, type Input } from "../../../src/run/machine.ts";
 import { initialState, liveAttempts, type Charter, type RunState } from "../../../src/run/state.ts";
 import type { Effect, Step } from "../../../src/run/step.ts";
+import { knownEvents } from "./drive.ts";
 
 export type Happening =
   | { type: "says"; events: readonly ProviderEvent[] }
@@ -116,7 +117,7 @@ export function apply(world: World, input: Input, seen: (world: World, turn: Tur
   const before = world.state;
   const step = transition(before, input);
   world.state = step.state;
-  if (step.events.length > 0) world.batches.push(step.events);
+  if (step.events.length > 0) world.batches.push(knownEvents(step));
   for (const effect of step.effects) if (effect.type === "call") world.asked.push(effect);
   if (world.batches.length === 1) world.durable = 1;
   seen(world, { before, input, step });
