@@ -8,7 +8,6 @@ import {
   openDeerHouse,
   refusalOf,
   saying,
-  textsOf,
   type DeerHouse,
   type Json,
 } from "../support/deerflow.ts";
@@ -246,57 +245,6 @@ test("R-DFH-21 a record that breaks its type is refused by its place, and one of
   expect(await refused("POST", `/threads/${id}/runs/a%20b/events`, { sequence: 0, records: [] })).toEqual([
     422,
     [expect.objectContaining({ type: "string_pattern_mismatch", loc: ["path", "run_id"], input: "a b" })],
-  ]);
-});
-
-test("R-DFH-22 an answer is made anew by what is prepared, and the one before it is hidden when that succeeds", async () => {
-  const id = await house.thread();
-  house.provider.on(MODEL, inOrder(says("One."), says("Other.")));
-  const { runId, values } = await house.run(id);
-  const [human, answer]: Json[] = Object(values).messages;
-  const path = `/threads/${id}/runs/regenerate/prepare`;
-  const prepared = await jsonOf(await house.call("POST", path, { message_id: answer?.["id"] }));
-  expect(prepared).toMatchObject({
-    input: { messages: [{ type: "human", content: "Hi" }] },
-    checkpoint: { checkpoint_ns: "", checkpoint_id: expect.any(String) },
-    metadata: { regenerate_from_run_id: runId, regenerate_from_message_id: answer?.["id"] },
-    target_run_id: runId,
-  });
-  const { input, checkpoint, metadata } = prepared;
-  const anew = await house.run(id, { input, checkpoint, metadata });
-  expect(textsOf(anew.values)).toEqual(["Hi", "Other."]);
-  const shown = await list(`/threads/${id}/messages`);
-  expect(new Set(shown.map(({ run_id: run }) => run))).toEqual(new Set([anew.runId]));
-  expect(Object(await get(`/threads/${id}/runs/${runId}/messages`)).data.length).toBeGreaterThan(0);
-  expect(await refused("POST", path, { message_id: "nobody" })).toEqual([404, "Message nobody not found"]);
-  expect(await refused("POST", path, { message_id: human?.["id"] })).toEqual([
-    409,
-    "Only visible assistant messages can be regenerated",
-  ]);
-});
-
-test("R-DFH-22 a user's message is put otherwise by what is prepared", async () => {
-  const id = await house.thread();
-  house.provider.on(MODEL, inOrder(says("One."), says("Two.")));
-  const { values } = await house.run(id);
-  const human = String(Object(values).messages[0].id);
-  const path = `/threads/${id}/runs/edit-regenerate/prepare`;
-  const body = { human_message_id: human, replacement_text: "Hello" };
-  const prepared = await jsonOf(await house.call("POST", path, body));
-  expect(prepared).toMatchObject({
-    input: { messages: [{ type: "human", content: "Hello" }] },
-    metadata: { replay_kind: "edit", edit_from_message_id: human },
-    replacement_human_message_id: expect.any(String),
-    source_message_ids: expect.arrayContaining([human]),
-  });
-  const { input, checkpoint, metadata } = prepared;
-  expect(textsOf((await house.run(id, { input, checkpoint, metadata })).values)).toEqual(["Hello", "Two."]);
-  const empty = { ...body, replacement_text: " " };
-  expect((await refused("POST", path, empty))[0]).toBe(409);
-  const none = await house.thread();
-  expect(await refused("POST", `/threads/${none}/runs/edit-regenerate/prepare`, body)).toEqual([
-    404,
-    `Thread ${none} has no checkpoint`,
   ]);
 });
 

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { gives, inOrder, MODEL, says, sentMessages, toolPath } from "../support/agent-house.ts";
 import { framesOf } from "../support/api.ts";
 import {
+  endless,
   events,
   jsonOf,
   lastValues,
@@ -10,14 +11,14 @@ import {
   newThreadId,
   openDeerHouse,
   refusalOf,
+  runIdOf,
   runOf,
   saying,
   textsOf,
   type DeerHouse,
   type Json,
 } from "../support/deerflow.ts";
-import { openAiChat, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
-import { errorScript, streamScript } from "../support/provider-bytes/scripts.ts";
+import { errorScript } from "../support/provider-bytes/scripts.ts";
 import { until } from "./house.ts";
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/;
@@ -31,10 +32,6 @@ beforeAll(async () => {
 afterEach(() => house.provider.reset());
 afterAll(() => house.stop());
 
-/** An answer that begins and does not end by itself. */
-const endless = () =>
-  streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["Once "], finishReason: null, done: false }), { end: "hang" });
-
 const get = async (path: string): Promise<Json> => jsonOf(await house.call("GET", path));
 const start = (threadId: string, fields: Json = {}, how = "", signal?: AbortSignal): Promise<Response> =>
   fetch(`${house.server.origin}/api/threads/${threadId}/runs${how}`, {
@@ -47,36 +44,6 @@ const statusOf = async (threadId: string, runId: string): Promise<unknown> =>
   (await get(`/threads/${threadId}/runs/${runId}`))["status"];
 const ends = (threadId: string, runId: string, status: string): Promise<void> =>
   until(async () => (await statusOf(threadId, runId)) === status, `the run is ${status}`);
-interface Hanging {
-  runId: string;
-  /** What comes after the first text, to the end. */
-  rest(): Promise<string>;
-  leave(): Promise<void>;
-}
-
-/** A run whose answer does not end, that somebody reads and has seen the beginning of. */
-async function hanging(threadId: string, fields: Json = {}): Promise<Hanging> {
-  house.provider.on(MODEL, endless());
-  const response = await start(threadId, { stream_mode: ["values", "messages-tuple"], ...fields }, "/stream");
-  if (response.status !== 200 || response.body === null) throw new Error(await response.text());
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const readUntil = async (isSeen: (text: string) => boolean): Promise<string> => {
-    let text = "";
-    while (!isSeen(text)) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      text += value;
-    }
-    return text;
-  };
-  await readUntil((text) => text.includes('"Once "'));
-  return {
-    runId: response.headers.get("content-location")?.split("/").at(-1) ?? "",
-    rest: () => readUntil(() => false),
-    leave: () => reader.cancel(),
-  };
-}
-
 test("R-DFH-12 a stream names its run and where it goes on, and begins with metadata", async () => {
   const id = await house.thread();
   house.provider.on(MODEL, says("Hello."));
@@ -211,7 +178,7 @@ test("R-DFH-11 messages are taken in every spelling, and keep nothing that only 
 
 test("R-DFH-13 a thread has one active run: another is refused, or ends it first", async () => {
   const id = await house.thread();
-  const first = await hanging(id);
+  const first = await house.hanging(id);
   expect(await refusalOf(await start(id, {}, "/stream"))).toEqual([409, `Thread ${id} already has an active run`]);
   expect((await get(`/threads/${id}`))["status"]).toBe("busy");
   expect(await refusalOf(await house.call("DELETE", `/threads/${id}`))).toEqual([
@@ -227,7 +194,7 @@ test("R-DFH-13 a thread has one active run: another is refused, or ends it first
   expect(await statusOf(id, first.runId)).toBe("interrupted");
   expect(textsOf(second.values)).toEqual(["Hi", "Once ", "Now?", "Second."]);
   expect(events(framesOf(await first.rest())).at(-1)).toBe("end");
-  const third = await hanging(id);
+  const third = await house.hanging(id);
   house.provider.on(MODEL, says("Fourth."));
   const fourth = await runOf(await start(id, saying("Anew", { multitask_strategy: "rollback" }), "/stream"));
   expect(await get(`/threads/${id}/runs/${third.runId}`)).toMatchObject({
@@ -242,7 +209,7 @@ test("R-DFH-14 wait and join answer the final values; join gives the stream to a
   const id = await house.thread();
   house.provider.on(MODEL, says("Hello."));
   const waited = await start(id, {}, "/wait");
-  const runId = waited.headers.get("content-location")?.split("/").at(-1) ?? "";
+  const runId = runIdOf(waited);
   expect(waited.headers.get("content-type")).toBe("application/json");
   const values = await jsonOf(waited);
   expect(textsOf(values)).toEqual(["Hi", "Hello."]);
@@ -255,7 +222,7 @@ test("R-DFH-14 wait and join answer the final values; join gives the stream to a
 
 test("R-DFH-14 while a run goes on its waiters get white space, and all of them the same end", async () => {
   const id = await house.thread();
-  const { runId, leave } = await hanging(id);
+  const { runId, leave } = await house.hanging(id);
   const join = await house.call("GET", `/threads/${id}/runs/${runId}/join`);
   const reader = join.body?.getReader();
   const first = await reader?.read();
@@ -305,12 +272,12 @@ test("R-DFH-15 a join goes on after the frame that was seen last; with an id tha
 
 test("R-DFH-15 a stream that is joined with an action is cancelled first", async () => {
   const id = await house.thread();
-  const first = await hanging(id);
+  const first = await house.hanging(id);
   const joined = await runOf(await house.call("GET", `/threads/${id}/runs/${first.runId}/stream?action=interrupt`));
   expect(events(joined.frames).at(-1)).toBe("end");
   expect(await statusOf(id, first.runId)).toBe("interrupted");
   await first.leave();
-  const second = await hanging(id);
+  const second = await house.hanging(id);
   const path = `/threads/${id}/runs/${second.runId}/stream?action=rollback&wait=1`;
   const answer = await house.call("POST", path);
   expect([answer.status, await answer.text()]).toEqual([204, ""]);
@@ -324,7 +291,7 @@ test("R-DFH-15 a stream that is joined with an action is cancelled first", async
 
 test("R-DFH-16 a cancel is accepted at once or answered at the end, again for an interrupted run, and refused for an ended one", async () => {
   const id = await house.thread();
-  const { runId, leave } = await hanging(id);
+  const { runId, leave } = await house.hanging(id);
   const cancel = (query = ""): Promise<Response> => house.call("POST", `/threads/${id}/runs/${runId}/cancel${query}`);
   const accepted = await cancel("?wait=0&action=interrupt");
   expect([accepted.status, await accepted.text()]).toEqual([202, ""]);
@@ -350,7 +317,7 @@ test("R-DFH-16 a rollback leaves the state as it was before the run", async () =
   const id = await house.thread();
   house.provider.on(MODEL, says("One."));
   await house.run(id);
-  const { runId, leave } = await hanging(id, saying("Undo me"));
+  const { runId, leave } = await house.hanging(id, saying("Undo me"));
   expect((await house.call("POST", `/threads/${id}/runs/${runId}/cancel?wait=1&action=rollback`)).status).toBe(204);
   expect(await get(`/threads/${id}/runs/${runId}`)).toMatchObject({ status: "error", error: "Rolled back by user" });
   expect(textsOf(Object((await get(`/threads/${id}/state`))["values"]))).toEqual(["Hi", "One."]);
@@ -362,13 +329,13 @@ test("R-DFH-17 a run that nobody reads any more is cancelled after the grace; a 
   const leave = new AbortController();
   house.provider.on(MODEL, endless());
   const left = await start(id, {}, "/stream", leave.signal);
-  const runId = left.headers.get("content-location")?.split("/").at(-1) ?? "";
+  const runId = runIdOf(left);
   leave.abort();
   await ends(id, runId, "interrupted");
   const other = await house.thread();
   const away = new AbortController();
   const first = await start(other, {}, "/stream", away.signal);
-  const kept = first.headers.get("content-location")?.split("/").at(-1) ?? "";
+  const kept = runIdOf(first);
   const reader = await house.call("GET", `/threads/${other}/runs/${kept}/stream`);
   away.abort();
   await new Promise((resolve) => setTimeout(resolve, 2 * GRACE_MS));
@@ -386,7 +353,7 @@ test("R-DFH-17 a run that goes on without readers, and one in the background, ar
     house.provider.on(MODEL, endless());
     const away = new AbortController();
     const started = await start(id, fields, how, away.signal);
-    const runId = started.headers.get("content-location")?.split("/").at(-1) ?? "";
+    const runId = runIdOf(started);
     if (how === "") await (await house.call("GET", `/threads/${id}/runs/${runId}/stream`)).body?.cancel();
     away.abort();
     await new Promise((resolve) => setTimeout(resolve, 2 * GRACE_MS));

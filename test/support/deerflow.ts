@@ -1,7 +1,9 @@
 // Small calls to the DeerFlow family that its socket tests need. Asserts nothing but that an answer is what it is read as.
 import { randomUUID } from "node:crypto";
-import { openAgentHouse, type AgentHouse } from "./agent-house.ts";
+import { MODEL, openAgentHouse, type AgentHouse } from "./agent-house.ts";
 import { framesOf, type WireFrame } from "./api.ts";
+import { openAiChat, OPENAI_STREAM_TYPE } from "./provider-bytes/openai-chat.ts";
+import { streamScript } from "./provider-bytes/scripts.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -12,6 +14,15 @@ export interface DeerHouse extends AgentHouse {
   thread(fields?: Json): Promise<string>;
   /** A whole run in this thread, read to its end. */
   run(threadId: string, fields?: Json): Promise<DeerRun>;
+  /** A run whose answer does not end, that somebody reads and has seen the beginning of. */
+  hanging(threadId: string, fields?: Json): Promise<Hanging>;
+}
+
+export interface Hanging {
+  runId: string;
+  /** What comes after the first text, to the end. */
+  rest(): Promise<string>;
+  leave(): Promise<void>;
 }
 
 export interface DeerRun {
@@ -41,8 +52,40 @@ export async function openDeerHouse(
     async run(threadId, fields = {}) {
       return runOf(await call("POST", `/threads/${threadId}/runs/stream`, saying("Hi", fields)));
     },
+    async hanging(threadId, fields = {}) {
+      house.provider.on(MODEL, endless());
+      const body = saying("Hi", { stream_mode: ["values", "messages-tuple"], ...fields });
+      return seenToBegin(await call("POST", `/threads/${threadId}/runs/stream`, body));
+    },
   };
 }
+
+/** An answer that begins and does not end by itself. */
+export const endless = () =>
+  streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["Once "], finishReason: null, done: false }), { end: "hang" });
+
+async function seenToBegin(response: Response): Promise<Hanging> {
+  if (response.status !== 200 || response.body === null) throw new Error(await response.text());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const readUntil = async (isSeen: (text: string) => boolean): Promise<string> => {
+    let text = "";
+    while (!isSeen(text)) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += value;
+    }
+    return text;
+  };
+  await readUntil((text) => text.includes('"Once "'));
+  return {
+    runId: runIdOf(response),
+    rest: () => readUntil(() => false),
+    leave: () => reader.cancel(),
+  };
+}
+
+/** The run that an answer names. */
+export const runIdOf = ({ headers }: Response): string => headers.get("content-location")?.split("/").at(-1) ?? "";
 
 export function callDeer(
   base: string,
@@ -69,7 +112,7 @@ export async function runOf(response: Response): Promise<DeerRun> {
   if (response.status !== 200) throw new Error(`no run: ${response.status} ${raw}`);
   const frames = framesOf(raw);
   return {
-    runId: response.headers.get("content-location")?.split("/").at(-1) ?? "",
+    runId: runIdOf(response),
     headers: response.headers,
     raw,
     frames,
