@@ -12,9 +12,9 @@ export function retentionTimes({ sealedAt = 0, plan }: RunRow): [sweepAt: number
   return [sealedAt + retentionEventsMs, sealedAt + retentionOutcomeMs];
 }
 
-/** A live run is looked after again soon, or ended by its total clock, or by the silence of its producer. */
+/** A live run is looked after again soon, or ended by its total clock. */
 export const liveAlarm = ({ startedAt, plan }: RunRow, now: number): number =>
-  Math.min(now + Math.min(LIVE_ALARM_MS, plan.push?.leaseMs ?? LIVE_ALARM_MS), startedAt + plan.totalMs);
+  Math.min(now + LIVE_ALARM_MS, startedAt + plan.totalMs);
 
 /** When an end that nobody has acknowledged is told again: the longer that has lasted, the later. */
 export function retellAt(row: RunRow, now: number): number {

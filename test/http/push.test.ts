@@ -147,6 +147,16 @@ test("R-FEED-1 a pushed run reads live in every dialect, and is a run of its thr
   expect(await objectOf(await fetch(thread))).toMatchObject({ status: "idle" });
   const listed = v.parse(threadRunsSchema, await objectOf(await fetch(`${thread}/runs`)));
   expect(listed.runs).toMatchObject([{ runId, status: "success" }]);
+  const messages: unknown = await (await fetch(`${house.origin}/api/threads/${threadId}/messages`)).json();
+  expect(messages).toMatchObject([
+    { event_type: "llm.human.input", content: { content: "Look it up." } },
+    { event_type: "llm.ai.response", content: { content: "Looking. ", tool_calls: [{ id: "c1", name: "look" }] } },
+    { event_type: "llm.tool.result", content: { content: "found", tool_call_id: "c1" } },
+    {
+      event_type: "llm.ai.response",
+      content: { content: "Found.", usage_metadata: { input_tokens: 5, output_tokens: 2 } },
+    },
+  ]);
 });
 
 test("R-FEED-2 R-FEED-3 R-FEED-4 repeats, overlaps, gaps and heartbeats", async () => {
