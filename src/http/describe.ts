@@ -16,6 +16,7 @@ import {
   ticketRequestSchema,
   ticketSchema,
 } from "../../schemas/run.ts";
+import { providerFields } from "../run/request.ts";
 import { localityOf, routeTargets } from "../run/settings.ts";
 import { deerPaths, deerSchemas, deerSecuritySchemes } from "./dialects/deerflow/openapi-paths.ts";
 import { kebabPaths, kebabSchemas } from "./dialects/kebab/openapi-paths.ts";
@@ -44,15 +45,16 @@ const published: Record<string, v.GenericSchema> = {
   ...kebabSchemas,
 };
 
+const isPushed = { required: ["source"], properties: { source: { const: "push" } } };
+
+const without = ([field = "", inner]: string[]): object => ({
+  properties: { [field]: inner === undefined ? false : { properties: { [inner]: false } } },
+});
+
 /** Rules between fields that the shapes cannot say. */
 const additions: Record<string, Record<string, unknown>> = {
   StartRequest: {
-    anyOf: [
-      { required: ["prompt"] },
-      { required: ["messages"] },
-      { required: ["previousRunId"] },
-      { required: ["source"], properties: { source: { const: "push" } } },
-    ],
+    anyOf: [{ required: ["prompt"] }, { required: ["messages"] }, { required: ["previousRunId"] }, isPushed],
     dependentRequired: { toolResults: ["previousRunId"], toolDecisions: ["previousRunId"] },
     dependentSchemas: {
       previousRunId: {
@@ -62,6 +64,7 @@ const additions: Record<string, Record<string, unknown>> = {
       },
     },
     not: { required: ["route", "targets"] },
+    allOf: providerFields.map((path) => ({ anyOf: [{ not: isPushed }, without(path.split("/"))] })),
   },
 };
 

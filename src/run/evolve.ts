@@ -1,6 +1,6 @@
 // The fold: what one event makes of a run's state. What it makes of the whole log is all that a restarted object needs. Pure.
 import type { AttemptRecord } from "../../schemas/attempt.ts";
-import type { LogEvent, Payload } from "../../schemas/event.ts";
+import type { LogEntry, LogEvent, Payload } from "../../schemas/event.ts";
 import type { Failure } from "../../schemas/failure.ts";
 import type { StopReason } from "../../schemas/outcome.ts";
 import type { CallRecord } from "../../schemas/tool.ts";
@@ -40,6 +40,7 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       break;
     case "usage": {
       const { attempt, ...usage } = event.payload;
+      heap(next, event.payload);
       next.attempts = patch(next.attempts, attempt, { usage });
       next.volatile = withoutUsage(next.volatile, attempt);
       break;
@@ -69,34 +70,46 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       break;
     }
     case "tool_result":
+      heap(next, event.payload);
       next.calls = settle(next.calls, event.payload);
       next.carried = settle(next.carried, event.payload);
       break;
     case "title":
+      heap(next, event.payload);
       next.titles = [...next.titles, event.payload.title];
       break;
     case "step":
+      if (event.payload.implied !== true) heap(next, event.payload);
       if (event.payload.phase === "started") beginStep(next, event.payload.step);
       else endStep(next, event.payload.finishReason);
       break;
     case "max_steps":
+      heap(next, event.payload);
       next.capped = true;
       break;
     case "tool_progress":
     case "context_usage":
+      heap(next, event.payload);
+      break;
     case "diagnostic":
+      // What a crash has voided says nothing of the producer's.
+      if (event.payload.code !== "sequence_released") heap(next, event.payload);
       break;
   }
   return next;
 }
 
-/** An event of a type that this version does not know: it only moves the number. */
-export const passOver = (state: RunState, { sequence, at }: Pick<LogEvent, "sequence" | "at">): RunState => ({
-  ...state,
-  phase: "running",
-  nextSequence: sequence + 1,
-  lastAt: at,
-});
+/** An event of a type that this version does not know, with its payload as JSON text: it moves the number, and counts. */
+export function passOver(state: RunState, { sequence, at, payload }: Omit<LogEntry, "type">): RunState {
+  const bytes = state.charter.isPushed === true ? utf8Length(payload) : 0;
+  return {
+    ...state,
+    phase: "running",
+    nextSequence: sequence + 1,
+    lastAt: at,
+    outputBytes: state.outputBytes + bytes,
+  };
+}
 
 /** The same as `evolve` for each of them: a flood of tokens copies the state once, not once per token. */
 export function evolveTexts(
@@ -194,6 +207,11 @@ function evolveFailure(next: RunState, payload: Payload<"attempt">, at: number):
   next.lastFailure = failure;
   const shown = next.attempts[attempt]?.firstOutputMs !== undefined;
   if (shown && onMidStreamFailure(next.charter) === "continue") next.cause ??= failure;
+}
+
+/** Nobody else bounds what a producer pushes beside its output: all of it counts for the run's limit. */
+function heap(next: RunState, payload: object): void {
+  if (next.charter.isPushed === true) next.outputBytes += utf8Length(JSON.stringify(payload));
 }
 
 function dropOpenInputs(next: RunState, covered: (open: RunState["openInputs"][number]) => boolean): void {

@@ -12,6 +12,7 @@ import { fitOutput } from "./output-limit.ts";
 import { giveUpCalls } from "./results.ts";
 import { isStepOpen, liveAttempts, nextStep } from "./state.ts";
 import { emit, emitOther, remember, type Step } from "./step.ts";
+import { utf8Length } from "./utf8.ts";
 import { noted } from "./volatile.ts";
 
 /** Events after the one that ended the run, which can only be its limit of output, are dropped. */
@@ -39,26 +40,31 @@ function take(step: Step, at: number, event: PushedEvent): void {
     case "tool_call":
       return show(step, at, event);
     case "usage": {
+      if (!fits(step, at, event.payload)) return;
       if (step.state.attempts.length === 0) beginStep(step, at);
       return emit(step, at, { type: "usage", payload: { ...event.payload, attempt: step.state.attempts.length - 1 } });
     }
     case "step":
+      if (!fits(step, at, event.payload)) return;
       if (event.payload.phase === "started") beginStep(step, at, event.payload);
       else emit(step, at, event);
       return;
     case "tool_result":
+      if (!fits(step, at, event.payload)) return;
       endStep(step, at, "tool_calls");
       return emit(step, at, event);
     case "terminal":
       return end(step, at, event.payload);
     case "other":
-      return emitOther(step, at, event.name, event.payload);
+      if (fits(step, at, event.payload)) emitOther(step, at, event.name, event.payload);
+      return;
     case "diagnostic":
     case "tool_progress":
     case "context_usage":
     case "title":
     case "max_steps":
-      return emit(step, at, event);
+      if (fits(step, at, event.payload)) emit(step, at, event);
+      return;
   }
 }
 
@@ -93,7 +99,18 @@ function show(step: Step, at: number, event: Output): void {
     for (const { attempt } of liveAttempts(step.state)) commit(step, attempt, at);
     emit(step, at, whole ? event : draft);
   }
-  if (whole) return;
+  if (!whole) stopAtLimit(step, at);
+}
+
+/** What is no output counts as its JSON; what does not fit ends the run. */
+function fits(step: Step, at: number, payload: object): boolean {
+  const { charter, outputBytes } = step.state;
+  if (outputBytes + utf8Length(JSON.stringify(payload)) <= charter.maxOutputBytes) return true;
+  stopAtLimit(step, at);
+  return false;
+}
+
+function stopAtLimit(step: Step, at: number): void {
   const { maxOutputBytes } = step.state.charter;
   emit(step, at, { type: "diagnostic", payload: { code: "output_limit", maxOutputBytes } });
   endStep(step, at, "length");

@@ -99,7 +99,8 @@ function* pushIssues(request: StartRequest): Generator<ValidationIssue> {
   }
 }
 
-const providerFields = [
+/** Fields of a start, some of them inside of another, that a pushed run does not take. */
+export const providerFields: readonly string[] = [
   "route",
   "targets",
   "generation",

@@ -42,7 +42,7 @@ export function emitOther(step: Step, at: number, name: string, payload: JsonRec
   const { nextSequence, lastAt } = step.state;
   const event = { type: "other" as const, name, payload, sequence: nextSequence, at: Math.max(at, lastAt) };
   step.events.push(event);
-  step.state = passOver(step.state, event);
+  step.state = passOver(step.state, { ...event, payload: JSON.stringify(payload) });
 }
 
 /** Many texts at once: the same events as one by one, for the price of one. */

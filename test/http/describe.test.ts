@@ -211,6 +211,13 @@ test.each([
   { previousRunId: "none", toolResults, prompt: "Hi" },
   { previousRunId: "none", toolDecisions, messages },
   { previousRunId: "none", toolResults: [] },
+  { source: "push" },
+  { source: "push", prompt: "Hi", clocks: { idleMs: 1000, totalMs: 1000 }, constraints: { timeoutMs: 1000 } },
+  { source: "push", route: "default" },
+  { source: "push", constraints: { cloud: "allowed" } },
+  { source: "push", clocks: { headersMs: 1 } },
+  { source: "push", previousRunId: "none", toolResults },
+  { source: "provider" },
 ])("R-DESC-1 the start schema takes %j exactly when the server does", async (fields) => {
   const body = { schemaVersion: "1.0", task: { kind: "text_to_text" }, ...fields };
   const { fits } = await descriptionOf(house.origin);

@@ -60,7 +60,7 @@ function fitting(events: readonly PushedEvent[]): PushedEvent[] {
 
 test("R-FEED-3 any cut of the same events gives the same log, which folds to the state that it came from", () => {
   fc.assert(
-    fc.property(script, cuts, fc.constantFrom(1_000_000, 6), ([events, last], sizes, maxOutputBytes) => {
+    fc.property(script, cuts, fc.constantFrom(1_000_000, 6, 200), ([events, last], sizes, maxOutputBytes) => {
       const all = fitting([...events, ...(last === undefined ? [] : [last])]);
       const whole = push(pushedState(maxOutputBytes), all);
       let state = pushedState(maxOutputBytes);
@@ -76,7 +76,11 @@ test("R-FEED-3 any cut of the same events gives the same log, which folds to the
         at += size;
       }
       expect(log).toEqual(whole.events);
-      const folded = log.reduce((from, one) => (one.type === "other" ? passOver(from, one) : evolve(from, one)), begun);
+      const folded = log.reduce(
+        (from, one) =>
+          one.type === "other" ? passOver(from, { ...one, payload: JSON.stringify(one.payload) }) : evolve(from, one),
+        begun,
+      );
       expect({ ...folded, volatile: nothingVolatile }).toEqual({ ...state, volatile: nothingVolatile });
       expect(log.map(({ sequence }) => sequence)).toEqual(log.map((_, index) => index + 1));
       expect(log.filter(({ type }) => type === "terminal").length).toBe(state.phase === "sealed" ? 1 : 0);

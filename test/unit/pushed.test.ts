@@ -186,6 +186,18 @@ describe("the log of a pushed run", () => {
   });
 });
 
+test("R-FEED-10 what is no output counts as its JSON, and voided numbers do not", () => {
+  const limited = started({ maxOutputBytes: 100 });
+  const mark = { type: "mark", payload: { of: "x".repeat(20) } };
+  const kept = pushed(limited, mark, mark);
+  expect(kept.state.phase).toBe("running");
+  const recovered = given(kept, { type: "recover", at: EPOCH + 6, reservedTo: 30, damaged: false });
+  expect(recovered.state.outputBytes).toBe(kept.state.outputBytes);
+  const ended = pushed(recovered, mark, mark, say("never"));
+  expect(typesOf(ended).slice(-3)).toEqual(["mark", "diagnostic", "terminal"]);
+  expect(outcomeOf(ended)).toMatchObject({ outcome: "completed", finalText: "", finishReason: "length" });
+});
+
 describe("the end of a pushed run", () => {
   test("R-FEED-7 R-OUT-6 a text that differs from what was shown is logged before it", () => {
     const run = pushed(
