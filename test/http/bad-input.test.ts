@@ -366,7 +366,7 @@ test("R-ERR-3 another method is 405 with Allow, and an unknown path is 404", asy
   for (const [path, allow] of [
     ["/v1/runs", "POST"],
     [`/v1/runs/${kept}`, "GET, DELETE"],
-    [`/v1/runs/${kept}/events`, "GET"],
+    [`/v1/runs/${kept}/events`, "GET, POST"],
     [`/v1/runs/${kept}/outcome`, "GET"],
     [`/v1/runs/${kept}/cancel`, "POST"],
     ["/v1/tickets", "POST"],

@@ -42,10 +42,12 @@ const script: PushedEvent[][] = [
 const TEXT = "One. Two. Three. Four.";
 
 describe("a producer whose run's object dies", () => {
-  it("R-FEED-3 R-LIFE-2 loses and doubles nothing, at whichever await that is", { timeout: 120_000 }, async () => {
+  const dies = it.each(["standard", "strict"] as const);
+  dies("R-FEED-3 R-LIFE-2 loses and doubles nothing, at whichever await that is, %s", async (durability) => {
+    const policies = { ...planOf("").policies, durability };
     const reached = new Set<string>();
     for (let moment = 0; ; moment++) {
-      const made = await pushedRun({ limits: { ...limits, flushMs: 3_600_000 } });
+      const made = await pushedRun({ policies, limits: { ...limits, flushMs: 3_600_000 } });
       crashAt(made.name, moment);
       // A start that got no answer is asked again, as any client does.
       await made.start().catch(() => undefined);
@@ -199,6 +201,22 @@ describe("a producer that falls silent", () => {
     await runDurableObjectAlarm(made.run());
     expect(await outcomeIn(made, 10_000)).toMatchObject({ error: { errorClass: "Timeout" }, partialText: "One. " });
   });
+});
+
+it("R-FEED-3 R-LIFE-3 a repeat is answered when the events are gone, and no more when the run is", async () => {
+  const kept = { ...limits, retentionEventsMs: 1000, retentionOutcomeMs: 1_500 };
+  const made = await pushedRun({ limits: kept });
+  await made.start();
+  await made.push(1, 0, say("One. "));
+  const last = await made.push(1, 1, say("Two."), completed);
+  const gone = async (): Promise<unknown> => {
+    await runDurableObjectAlarm(made.run());
+    return made.run().attach({ dialect: "inderun", framing: "ndjson", from: "start", waitMs: 0 });
+  };
+  await expect.poll(gone, { timeout: 10_000 }).toEqual({ refused: "gone" });
+  expect(await made.push(1, 1, say("Two."), completed)).toEqual(last);
+  await expect.poll(gone, { timeout: 10_000 }).toEqual({ refused: "not_found" });
+  expect(await made.push(1, 1, say("Two."), completed)).toEqual({ taken: false, refused: "not_found" });
 });
 
 it("R-FEED-8 a run of a provider takes no events, and one that is not there has none", async () => {
