@@ -65,7 +65,7 @@ export type PushedEnd = v.InferOutput<typeof endSchema>;
 const { lifecycle: _lifecycle, attempt: _attempt, terminal: _terminal, usage: _usage, ...ordinary } = payloadSchemas;
 
 /** Payloads of the known types that a producer may push. */
-export const pushedPayloadSchemas = { ...ordinary, usage: accountedUsageSchema, terminal: endSchema };
+const pushedPayloadSchemas = { ...ordinary, usage: accountedUsageSchema, terminal: endSchema };
 type PushedType = keyof typeof pushedPayloadSchemas;
 
 /** Types that only the server writes. */
