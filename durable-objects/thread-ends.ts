@@ -19,6 +19,8 @@ const NEWS_MS = 5_000;
 export type CancelAction = "interrupt" | "rollback";
 
 export interface ThreadEnds {
+  /** Settles when a run that is active now has ended, or was given up. */
+  ended(runId: string): Promise<void>;
   take(news: ThreadNews): ThreadNewsAnswer;
   /** Nobody will start this run. */
   undo(runId: string, how: "gone" | "lost"): void;
@@ -105,6 +107,8 @@ export function threadEnds({ ctx, runs, calls, openings, news, changed }: Parts)
   };
 
   return {
+    ended,
+
     take(told) {
       const answer = news.take(told, Date.now());
       if (!answer.known) {

@@ -233,6 +233,18 @@ export class ThreadObject extends DurableObject<Env> {
     return this.#readings.state(checkpoint);
   }
 
+  /** The state that a run has left, or has come to: whatever later ones made of it. */
+  stateAfter(runId: string): ThreadStateAnswer {
+    return this.#readings.stateAfter(runId);
+  }
+
+  /** Whether a run has ended, waiting at most `waitMs` milliseconds for it. */
+  async awaitEnd(runId: string, waitMs: number): Promise<boolean> {
+    await this.#verifyStart();
+    if (this.#isLive(runId)) await within(this.#ends.ended(runId), waitMs);
+    return !this.#isLive(runId);
+  }
+
   /** Newest first, strictly before this checkpoint; only the first holds its messages. `undefined`: no such thread. */
   history({ limit, before }: { limit: number; before?: string }): ThreadState[] | undefined {
     return this.#readings.history(limit, before);

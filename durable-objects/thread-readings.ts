@@ -47,6 +47,8 @@ export interface ThreadReadings {
   run(runId: string): ThreadRunView | undefined;
   baseOf(runId: string): ThreadBase | undefined;
   state(id: string | undefined): ThreadStateAnswer;
+  /** At the last checkpoint of a run; of one that was undone, or came to none, what it found. */
+  stateAfter(runId: string): ThreadStateAnswer;
   /** Newest first, strictly before this one; only the first holds its messages. */
   history(limit: number, before: string | undefined): ThreadState[] | undefined;
   /** What a conversation of so many bytes is made from: the newest messages at a checkpoint, and all of the system's. */
@@ -133,6 +135,13 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       const checkpoint = id === undefined ? state.head() : number && state.checkpoint(number);
       if (checkpoint) return { found: true, state: stateOf(checkpoint, true) };
       return id === undefined ? { found: true } : { found: false, refused: "unknown_checkpoint" };
+    },
+    stateAfter(runId) {
+      if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };
+      const opened = runs.run(runId)?.opened;
+      const [before] = opened === undefined ? [state.head()] : state.checkpoints(opened, 1);
+      const checkpoint = state.lastOf(runId) ?? before;
+      return { found: true, ...(checkpoint !== undefined && { state: stateOf(checkpoint, true) }) };
     },
     history(limit, before) {
       if (store.thread() === undefined) return undefined;

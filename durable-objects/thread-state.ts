@@ -50,6 +50,8 @@ export interface ThreadStates {
   /** The latest. */
   head(): Checkpoint | undefined;
   checkpoint(id: number): Checkpoint | undefined;
+  /** The latest of a run. */
+  lastOf(runId: string): Checkpoint | undefined;
   /** Newest first, those before this one. */
   checkpoints(before: number | undefined, limit: number): Checkpoint[];
   /** The messages at a checkpoint, in order. */
@@ -207,6 +209,11 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
   return {
     head: () => sql.exec("SELECT * FROM checkpoint ORDER BY id DESC LIMIT 1").toArray().map(checkpointOf)[0],
     checkpoint: (id) => [rowOf(id)].flatMap((row) => (row === undefined ? [] : [checkpointOf(row)]))[0],
+    lastOf: (runId) =>
+      sql
+        .exec("SELECT * FROM checkpoint WHERE run_id = ? ORDER BY id DESC LIMIT 1", runId)
+        .toArray()
+        .map(checkpointOf)[0],
     checkpoints: (before, limit) =>
       sql
         .exec(

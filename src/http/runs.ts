@@ -10,6 +10,7 @@ import { authorize } from "./authorize.ts";
 import { readJson } from "./body.ts";
 import { parseRunBody } from "./exact-body.ts";
 import { continueRun, notWaiting } from "./continue-run.ts";
+import { IDEMPOTENCY_KEY } from "./idempotency-key.ts";
 import { startNamedInThread } from "./native-thread.ts";
 import {
   fieldProblem,
@@ -47,7 +48,7 @@ export async function startRun({ request, env, config }: Context): Promise<Respo
   const wait = waitMs(request);
   if (!wait.ok) return problemResponse(wait.problem);
   const key = request.headers.get("idempotency-key") ?? undefined;
-  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+  if (key !== undefined && !IDEMPOTENCY_KEY.test(key)) {
     return problemResponse(
       fieldProblem("header:Idempotency-Key", "must be 1 to 255 visible ASCII characters", "pattern"),
     );

@@ -14,6 +14,7 @@ import { localityOf, planTarget, routeTargets, totalClock } from "../run/setting
 import { choiceIssue } from "../run/tool-choice.ts";
 import { utf8Length } from "../run/utf8.ts";
 import { sha256Hex } from "./digest.ts";
+import { keyedName } from "./idempotency-key.ts";
 import { nativeAgent } from "./native-agent.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 
@@ -204,7 +205,7 @@ function largestField(brings: Brought): string {
 async function nameOf(request: StartRequest, idempotencyKey: string | undefined, tenant: string): Promise<string> {
   if (request.requestId !== undefined) return request.requestId;
   if (idempotencyKey === undefined) return `run_${crypto.randomUUID().replaceAll("-", "")}`;
-  return `run_${(await sha256Hex(`${tenant}\n${idempotencyKey}`)).slice(0, 32)}`;
+  return keyedName(tenant, idempotencyKey);
 }
 
 function routeOf({ route = DEFAULT_ROUTE }: StartRequest, routes: Config["routes"]): Route | undefined {

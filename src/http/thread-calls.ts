@@ -22,6 +22,8 @@ export interface ThreadCalls {
   patch(metadata: JsonRecord): Promise<ThreadView | undefined>;
   remove(): Promise<"removed" | "busy" | "unknown">;
   state(checkpointId?: string): Promise<ThreadStateAnswer>;
+  stateAfter(runId: string): Promise<ThreadStateAnswer>;
+  awaitEnd(runId: string, waitMs: number): Promise<boolean>;
   history(query: { limit: number; before?: string }): Promise<ThreadState[] | undefined>;
   updateState(update: ThreadUpdate): Promise<ThreadUpdateAnswer>;
   runs(): Promise<ThreadRunView[]>;

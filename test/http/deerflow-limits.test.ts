@@ -8,6 +8,7 @@ import {
   newThreadId,
   openDeerHouse,
   refusalOf,
+  runIdOf,
   runOf,
   saying,
   textsOf,
@@ -121,7 +122,9 @@ test("R-DFH-26 a tenant with all of its runs active is told to come again, and i
     gateBefore: { index: 2, name: "on" },
   });
   house.provider.on(MODEL, held);
-  const first = await house.call("POST", `/threads/${await house.thread()}/runs/stream`, saying("Hi"));
+  const path = `/threads/${await house.thread()}/runs`;
+  const key = { "idempotency-key": newThreadId() };
+  const first = await house.call("POST", `${path}/stream`, saying("Hi"), key);
   await house.provider.reached("on");
   const id = await house.thread();
   const before = await kept(id);
@@ -135,6 +138,8 @@ test("R-DFH-26 a tenant with all of its runs active is told to come again, and i
   const config = { configurable: { thread_id: missing } };
   expect((await refused("/runs/stream", saying("Hi", { config })))[0]).toBe(429);
   expect((await house.call("GET", `/threads/${missing}`)).status).toBe(404);
+  const again = await jsonOf(await house.call("POST", path, saying("Hi"), key));
+  expect(again).toMatchObject({ run_id: runIdOf(first), status: "running" });
   house.provider.open("on");
   await first.text();
   house.provider.on(MODEL, says("Hello."));

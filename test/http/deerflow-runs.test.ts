@@ -250,6 +250,56 @@ test("R-DFH-14 what waits for a decision, and how a run failed, stand beside the
   expect((await get(`/threads/${id}`))["status"]).toBe("error");
 });
 
+test("R-DFH-14 a join of an earlier run answers what that run left, whatever came after it", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, inOrder(says("One."), says("", [["w", "wipe"]]), says("As you like.")));
+  const joined = async (runId: string): Promise<Json> => get(`/threads/${id}/runs/${runId}/join`);
+  const first = await house.run(id);
+  const waiting = await house.run(id, saying("Wipe it."));
+  const told = await joined(waiting.runId);
+  expect(told["__interrupt__"]).toMatchObject([{ id: "w" }]);
+  await house.run(id, saying("No."));
+  expect(textsOf(await joined(first.runId))).toEqual(["Hi", "One."]);
+  expect(await joined(waiting.runId)).toEqual(told);
+  const undone = await house.hanging(id, saying("Undo me"));
+  await house.call("POST", `/threads/${id}/runs/${undone.runId}/cancel?wait=1&action=rollback`);
+  await undone.leave();
+  const before = textsOf(Object((await get(`/threads/${id}/state`))["values"]));
+  house.provider.on(MODEL, says("Last."));
+  await house.run(id, saying("More"));
+  expect(await joined(undone.runId)).toMatchObject({ __error__: { error: "error", message: "Rolled back by user" } });
+  expect(textsOf(await joined(undone.runId))).toEqual(before);
+});
+
+test("R-DFH-14 a join of a run that is carried out elsewhere waits for its end as well", async () => {
+  const id = await house.thread();
+  const path = `/threads/${id}/runs/pushed`;
+  const message = (event: string, content: Json, metadata: Json): Json => ({
+    event_type: event,
+    category: "message",
+    content,
+    metadata: { caller: "lead_agent", ...metadata },
+  });
+  const asked = message("llm.human.input", { type: "human", content: "Hi", id: "h" }, {});
+  await jsonOf(await house.call("POST", `${path}/events`, { sequence: 0, records: [asked] }));
+  const join = await house.call("GET", `${path}/join`);
+  const reader = join.body?.pipeThrough(new TextDecoderStream()).getReader();
+  expect((await reader?.read())?.value?.trim()).toBe("");
+  const answer = message(
+    "llm.ai.response",
+    { type: "ai", content: "Hello.", id: "a", tool_calls: [] },
+    { usage: {}, latency_ms: 1, llm_call_index: 1 },
+  );
+  const last = { sequence: 1, records: [answer], end: { status: "success" } };
+  await jsonOf(await house.call("POST", `${path}/events`, last));
+  let rest = "";
+  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) rest += read.value;
+  const values: Json = JSON.parse(rest);
+  expect(textsOf(values)).toEqual(textsOf(Object((await get(`/threads/${id}/state`))["values"])));
+  expect(textsOf(values)).toContain("Hello.");
+  expect(await get(`${path}/join`)).toEqual(values);
+});
+
 test("R-DFH-15 a join goes on after the frame that was seen last; with an id that says nothing it begins anew", async () => {
   const id = await house.thread();
   house.provider.on(MODEL, says("Hello."));

@@ -2,6 +2,7 @@
 import type * as v from "valibot";
 import * as answers from "../../../../schemas/dialects/deerflow-answers.ts";
 import * as bodies from "../../../../schemas/dialects/deerflow.ts";
+import { IDEMPOTENCY_KEY } from "../../idempotency-key.ts";
 import { body, json, parameter, runId } from "../../openapi-parts.ts";
 
 export const deerSchemas: Record<string, v.GenericSchema> = {
@@ -80,6 +81,11 @@ const action = parameter("action", "query", "How the run is cancelled.", { enum:
 const wait = flag("wait", "Answer when the run has ended.");
 const lastEventId = parameter("Last-Event-ID", "header", "The last frame seen; an unknown one: from the beginning.");
 
+const repeatKey = parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run.", {
+  type: "string",
+  pattern: IDEMPOTENCY_KEY.source,
+});
+
 const runHeaders = {
   "Content-Location": { description: "Where the run is.", schema: { type: "string" } },
   Location: {
@@ -101,7 +107,7 @@ const startFaults = {
   400: fault(
     "A message, the checkpoint or the model is not one that can be used; or a credential stands in the address.",
   ),
-  409: fault("The thread has an active run, or nothing that can be resumed."),
+  409: fault("The thread has an active run, or nothing that can be resumed; or the key started another run."),
   413: fault("The body, the prompt or the thread is too large."),
   429: fault("The tenant has too many active runs."),
 };
@@ -110,7 +116,7 @@ const start = (operationId: string, summary: string, answer: object, parameters:
     operationId,
     summary,
     security,
-    parameters,
+    parameters: [...parameters, repeatKey],
     requestBody: body("DeerRunCreate"),
     responses: { ...startFaults, 200: answer },
   },

@@ -20,6 +20,7 @@ import {
   readFeedbackStats,
 } from "./feedback.ts";
 import { pushRecords } from "./ingest.ts";
+import { joinRun, joinRunStream } from "./joins.ts";
 import { deerProblemResponse, faulty, fromProblem, noSuchPath } from "./problem.ts";
 import { prepareEdit, prepareRegenerate } from "./regenerate.ts";
 import {
@@ -31,19 +32,15 @@ import {
   readTokenUsage,
   readWorkspaceChanges,
 } from "./rows.ts";
+import { cancelRun, listRuns, readRun } from "./runs.ts";
 import {
-  cancelRun,
   createRun,
   createStatelessRun,
-  joinRun,
-  joinRunStream,
-  listRuns,
-  readRun,
   streamRun,
   streamStatelessRun,
   waitForRun,
   waitForStatelessRun,
-} from "./runs.ts";
+} from "./starts.ts";
 import { readHistory, readState, readStateAt, readStateOf, updateState } from "./states.ts";
 import { createThread, deleteThread, patchThread, readThread, searchThreads } from "./threads.ts";
 

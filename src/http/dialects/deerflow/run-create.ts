@@ -14,6 +14,7 @@ import type { LangMessage, MultitaskStrategy, StreamMode } from "../../../../sch
 import { isSecretKey } from "../../../run/secret-keys.ts";
 import { asRecord, asText, isRecord } from "../../../wire/json.ts";
 import { readBody } from "./body.ts";
+import type { DeerContext } from "./context.ts";
 import { faultsOf, notMatching, valueError } from "./faults.ts";
 import { readMessages } from "./messages.ts";
 import {
@@ -26,12 +27,14 @@ import {
   type DeerResult,
   type Fault,
 } from "./problem.ts";
+import { nameRun, type RunName } from "./run-name.ts";
 import { checkpointIdOf } from "./states.ts";
 
 /** What was decided about calls that wait for approval, and what the client's own calls gave. */
 export type Resume = v.InferOutput<typeof resumeSchema>;
 
 export interface WantedRun {
+  name: RunName;
   /** Messages to be applied to the thread's state. */
   input: LangMessage[];
   values: JsonRecord;
@@ -56,28 +59,29 @@ const DEFAULT_RECURSION_LIMIT = 100;
 const MAX_RECURSION_LIMIT = 1000;
 const DEFAULT_ROUTE = "default";
 
-/** `threadId`: of the path. */
-export async function readRunCreate(
-  request: Request,
-  config: Config,
-  threadId: string | undefined,
-): Promise<DeerResult<WantedRun>> {
+/** In the thread of the path, or in none yet. */
+export async function readRunCreate(context: DeerContext): Promise<DeerResult<WantedRun>> {
+  const { request, config } = context;
+  const threadId = context.threadId === "" ? undefined : context.threadId;
   const read = await readBody(request, runCreateSchema, config.limits.maxBodyBytes);
   if (!read.ok) return read;
   const body = read.value;
-  const { config: options = {}, context, assistant_id: assistantId, command } = body;
+  const { config: options = {}, context: asked, assistant_id: assistantId, command } = body;
   const configurable = asRecord(options["configurable"]) ?? {};
   const resumed = readResume(command?.["resume"] ?? undefined);
   const faults = [...optionFaults(body), ...modeFaults(body), ...threadFaults(configurable), ...resumed.faults];
   if (faults.length > 0) return deerRefused(faulty(faults));
   const checkpointId = readCheckpoint(body, configurable, threadId);
   if (!checkpointId.ok) return checkpointId;
-  const model = chosenModel(asText(context?.["model_name"]) ?? asText(configurable["model_name"]), assistantId, config);
+  const model = chosenModel(asText(asked?.["model_name"]) ?? asText(configurable["model_name"]), assistantId, config);
   if (!model.ok) return model;
   const input = readInput(resumed.resume === undefined ? body.input : undefined);
   if (!input.ok) return input;
+  const name = await nameRun(context, body);
+  if (!name.ok) return name;
   return deerFound({
     ...input.value,
+    name: name.value,
     resume: typeof resumed.resume === "string" ? undefined : resumed.resume,
     ...(typeof resumed.resume === "string" && { input: [userMessage(resumed.resume)] }),
     assistantId: assistantId ?? null,

@@ -18,3 +18,15 @@ export const runForm = (run: ThreadRunView, totals: RunTotals): DeerRun => ({
   stop_reason: run.stopReason,
   error: run.error,
 });
+
+/** Of a run that has just begun. */
+export const nothingUsed: RunTotals = {
+  total_input_tokens: 0,
+  total_output_tokens: 0,
+  total_tokens: 0,
+  llm_call_count: 0,
+  lead_agent_tokens: 0,
+  subagent_tokens: 0,
+  middleware_tokens: 0,
+  message_count: 0,
+};

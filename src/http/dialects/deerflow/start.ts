@@ -1,5 +1,5 @@
 // A run of a thread from what was asked to its first events: begun at the thread's object and started once. Waits for no end.
-import type { AttachQuery, Refusal } from "../../../../schemas/attach.ts";
+import type { AttachQuery, Refusal, StartAnswer } from "../../../../schemas/attach.ts";
 import type { RunPlan } from "../../../../schemas/plan.ts";
 import type { StartRequest } from "../../../../schemas/run.ts";
 import type { ThreadRef, ThreadRunRequest } from "../../../../schemas/thread.ts";
@@ -8,13 +8,12 @@ import { promptOf } from "../../../run/side-questions.ts";
 import { givenResults } from "../../../thread/input-messages.ts";
 import { modelMessages } from "../../../thread/model-messages.ts";
 import { planContinuation, waitingRun } from "../../continue-run.ts";
-import { sha256Hex } from "../../digest.ts";
 import { nativeAgent } from "../../native-agent.ts";
 import { found, type Problem, type Result } from "../../problem.ts";
 import { startInThread, type BegunInThread, type RefusedInThread } from "../../start-in-thread.ts";
 import { planRequest } from "../../start-run.ts";
 import { LEAD_AGENT } from "./assistants.ts";
-import { threadOf, type DeerContext } from "./context.ts";
+import { runStub, threadOf, type DeerContext } from "./context.ts";
 import { missing, valueError } from "./faults.ts";
 import {
   badRequest,
@@ -39,26 +38,43 @@ export interface OpenedRun {
 
 const BUSY_RETRY_MS = 1000;
 
-/** `context.threadId`: where the run is to begin. */
+/** Starts the run, or finds the one that this is a repeat of. `context.threadId`: where it is to begin. */
 export async function openRun(
   context: DeerContext,
   wanted: WantedRun,
   query: AttachQuery | undefined,
 ): Promise<DeerResult<OpenedRun>> {
+  const { name } = wanted;
+  const repeat = async (): Promise<DeerResult<OpenedRun> | undefined> => {
+    if (name.idempotencyKey === undefined) return undefined;
+    const answer = await runStub(context, name.runId).repeat(name, query);
+    return answer === undefined ? undefined : openedBy(answer, context, wanted);
+  };
+  const first = await repeat();
+  if (first !== undefined) return first;
+  const opened = await beginRun(context, wanted, query);
+  // It may have been started meanwhile.
+  return opened.ok ? opened : ((await repeat()) ?? opened);
+}
+
+async function beginRun(
+  context: DeerContext,
+  wanted: WantedRun,
+  query: AttachQuery | undefined,
+): Promise<DeerResult<OpenedRun>> {
   const { env, config, tenant, threadId } = context;
-  const runId = crypto.randomUUID();
-  const requestHash = await sha256Hex(runId);
-  const run = { runId, requestHash };
+  const { runId, requestHash, idempotencyKey } = wanted.name;
   const prepared =
     wanted.resume === undefined
-      ? await prepareFresh(context, wanted, run)
-      : await prepareResumed(context, wanted, wanted.resume, run);
+      ? await prepareFresh(context, wanted)
+      : await prepareResumed(context, wanted, wanted.resume);
   if (!prepared.ok) return prepared;
   const { begin, plan } = prepared.value;
   const started = await startInThread(env, {
     tenant,
     begin: {
-      ...run,
+      runId,
+      requestHash,
       threadId,
       ifMissing: wanted.ifMissing,
       strategy: wanted.strategy,
@@ -69,6 +85,7 @@ export async function openRun(
       maxThreadBytes: config.limits.maxThreadBytes,
       ...begin,
     },
+    idempotencyKey,
     maxActiveRuns: config.limits.maxActiveRuns,
     query,
     plan: (begun) => withGrace(plan(begun), config.deerflow.disconnectGraceMs),
@@ -79,10 +96,14 @@ export async function openRun(
     case "plan":
       return deerRefused(planProblem(started.problem));
     case "run":
-      return started.answer.started
-        ? deerFound({ runId, reading: started.answer.reading })
-        : deerRefused(started.answer.refused === "conflict" ? nothingWaits(threadId) : tooManyRuns);
+      return openedBy(started.answer, context, wanted);
   }
+}
+
+function openedBy(answer: StartAnswer, { threadId }: DeerContext, { name }: WantedRun): DeerResult<OpenedRun> {
+  if (answer.started) return deerFound({ runId: name.runId, reading: answer.reading });
+  if (answer.refused === "too_many_runs") return deerRefused(tooManyRuns);
+  return deerRefused(answer.field === "previousRunId" ? nothingWaits(threadId) : keyTaken);
 }
 
 interface Prepared {
@@ -91,25 +112,20 @@ interface Prepared {
   plan(begun: BegunInThread): Result<RunPlan>;
 }
 
-interface NamedRun {
-  runId: string;
-  requestHash: string;
-}
-
 /** A run that answers the thread's conversation, with what the request adds to it. */
-async function prepareFresh(context: DeerContext, wanted: WantedRun, run: NamedRun): Promise<DeerResult<Prepared>> {
+async function prepareFresh(context: DeerContext, wanted: WantedRun): Promise<DeerResult<Prepared>> {
   const { config, tenant } = context;
-  const { input, checkpointId } = wanted;
+  const { input, checkpointId, name: run } = wanted;
   const silent = await silence(context, wanted);
   if (silent !== undefined) return deerRefused(silent);
   const brought = modelMessages(input, () => false);
   const plan = ({ messages, callIds, human, title }: BegunInThread): Result<RunPlan> => {
     const request = { ...requestOf(context, wanted), messages: messages.length > 0 ? messages : brought };
-    const name = title === undefined ? provisionalTitle(promptOf(request)) : "";
+    const provisional = title === undefined ? provisionalTitle(promptOf(request)) : "";
     const agent = nativeAgent(request, config, {
       carried: [],
       callIds,
-      ...(name !== "" && { title: { provisional: name, generate: false } }),
+      ...(provisional !== "" && { title: { provisional, generate: false } }),
     });
     const thread = { ...refOf(context, wanted), ...(human !== undefined && { human }) };
     return planRequest(request, { tenant, config, ...run, agent, thread, brings: { messages: brought } });
@@ -137,12 +153,12 @@ async function prepareResumed(
   context: DeerContext,
   wanted: WantedRun,
   { results = [], decisions = [] }: Resume,
-  run: NamedRun,
 ): Promise<DeerResult<Prepared>> {
   const { env, config, tenant, threadId } = context;
   const view = await threadOf(context).view();
   if (view === undefined) return deerRefused(noSuchThread(threadId));
-  const [newest] = await threadOf(context).runs();
+  const { name: run } = wanted;
+  const [newest] = (await threadOf(context).runs()).filter(({ runId }) => runId !== run.runId);
   if (newest?.status !== "interrupted") return deerRefused(nothingWaits(threadId));
   const waiting = await waitingRun(env, tenant, newest.runId);
   if (!waiting.ok) return deerRefused(nothingWaits(threadId));
@@ -154,7 +170,7 @@ async function prepareResumed(
     ...(decisions.length > 0 && { toolDecisions: decisions }),
   };
   const ref = { ...refOf(context, wanted), ...(input.length > 0 && { results: input }) };
-  const named = { tenant, request: body, ...run, idempotencyKey: undefined };
+  const named = { tenant, request: body, ...run };
   return deerFound({
     // The conversation is that of the earlier run.
     begin: { input, continues: newest.runId, maxConversationBytes: 0 },
@@ -186,6 +202,8 @@ function withGrace(plan: Result<RunPlan>, disconnectGraceMs: number): Result<Run
 const nothingWaits = (threadId: string): DeerProblem =>
   conflict(`Thread ${threadId} has no interrupted run that can be resumed`);
 
+const keyTaken: DeerProblem = conflict("This Idempotency-Key started a run with another body or in another thread");
+
 const tooManyRuns: DeerProblem = {
   code: "rate_limited",
   detail: "Too many active runs",
@@ -203,8 +221,9 @@ function refusalOf(
     case "unknown_checkpoint":
       return noSuchCheckpoint(checkpointId);
     case "active_run":
-    case "conflict":
       return conflict(`Thread ${threadId} already has an active run`);
+    case "conflict":
+      return keyTaken;
     case "full":
       return threadFull;
     case "invalid_message":

@@ -23,21 +23,26 @@ export async function endOfRun(context: DeerContext): Promise<Response> {
     from: "now",
     waitMs: config.limits.attachWaitMs,
   });
-  if (!(answer instanceof Response) || answer.body === null) return json(await finalValues(context), headers);
-  const reader = answer.body.getReader();
+  const reader = answer instanceof Response ? answer.body?.getReader() : undefined;
+  // A run that is carried out elsewhere has no reader, and ends when its thread says so.
+  const hasEnded = (waitMs: number): Promise<boolean> => threadOf(context).awaitEnd(runId, waitMs);
+  if (reader === undefined && (await hasEnded(0))) return json(await finalValues(context), headers);
   let told = Date.now();
+  const goesOn = async (): Promise<boolean> => {
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+      if (Date.now() - told < SPACE_MS) continue;
+      told = Date.now();
+      return true;
+    }
+    return !(await hasEnded(SPACE_MS));
+  };
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      for (let read = await reader.read(); !read.done; read = await reader.read()) {
-        if (Date.now() - told < SPACE_MS) continue;
-        told = Date.now();
-        controller.enqueue(SPACE);
-        return;
-      }
+      if (await goesOn()) return controller.enqueue(SPACE);
       controller.enqueue(encoder.encode(JSON.stringify(await finalValues(context))));
       controller.close();
     },
-    cancel: (reason) => reader.cancel(reason),
+    cancel: (reason) => reader?.cancel(reason),
   });
   return new Response(body, { headers: { "content-type": "application/json", ...atOnce, ...headers } });
 }
@@ -46,7 +51,7 @@ export async function endOfRun(context: DeerContext): Promise<Response> {
 async function finalValues(context: DeerContext): Promise<JsonRecord> {
   const { runId } = context;
   const thread = threadOf(context);
-  const [run, answer] = await Promise.all([thread.run(runId), thread.state()]);
+  const [run, answer] = await Promise.all([thread.run(runId), thread.stateAfter(runId)]);
   const status = run?.status ?? "error";
   const error = run?.error ?? null;
   const state = answer.found ? answer.state : undefined;

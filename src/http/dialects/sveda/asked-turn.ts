@@ -3,6 +3,7 @@ import * as v from "valibot";
 import type { Policy } from "../../../../schemas/config.ts";
 import { readTurn, type SvedaTurn } from "../../../dialects/sveda-request.ts";
 import { sha256Hex } from "../../digest.ts";
+import { IDEMPOTENCY_KEY } from "../../idempotency-key.ts";
 import { readBody } from "./body.ts";
 import type { SvedaContext } from "./context.ts";
 import { chosenModel, type ChosenModel } from "./models.ts";
@@ -43,7 +44,7 @@ async function readRequest({ request, config }: SvedaContext): Promise<SvedaResu
   const body = await readBody(request, v.record(v.string(), v.unknown()), config.limits.maxBodyBytes);
   if (!body.ok) return body;
   const key = request.headers.get("idempotency-key") ?? undefined;
-  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+  if (key !== undefined && !IDEMPOTENCY_KEY.test(key)) {
     return svedaRefused({ code: "field", message: "Idempotency-Key must be 1 to 255 visible ASCII characters." });
   }
   const reading = readTurn(body.value, key);
