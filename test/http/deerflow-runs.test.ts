@@ -113,6 +113,20 @@ test("R-DFH-12 a run makes its thread only when it says so; one without a thread
   await ends(named, String(background["run_id"]), "success");
 });
 
+test("R-DFH-10 what would stop before nodes or show graphs within is taken and changes nothing", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, says("Hello."));
+  const fields = {
+    interrupt_before: "*",
+    interrupt_after: ["model"],
+    stream_subgraphs: true,
+    stream_mode: ["updates"],
+  };
+  const { runId, frames } = await house.run(id, fields);
+  expect(events(frames)).toEqual(["metadata", "updates", "custom", "end"]);
+  expect(await statusOf(id, runId)).toBe("success");
+});
+
 test("R-DFH-11 a model is chosen by a route or a target, else by the agent's name, else it is the default", async () => {
   const id = await house.thread();
   house.provider.on(MODEL, says("A."));
