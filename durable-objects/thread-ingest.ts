@@ -8,6 +8,7 @@ import { utf8Length } from "../src/run/utf8.ts";
 import { judgeBatch } from "../src/thread/producer.ts";
 import { endToldBy, LOST_PRODUCER, TERMINAL, terminalRecord } from "../src/thread/pushed-run.ts";
 import { recordCheck } from "../src/thread/record-check.ts";
+import { withMessageId } from "../src/thread/state-messages.ts";
 import type { ProducerRow, Stage, ThreadProducers } from "./thread-producers.ts";
 import type { ThreadRecords } from "./thread-records.ts";
 import type { ThreadRunRow, ThreadRunStore } from "./thread-run-store.ts";
@@ -93,7 +94,10 @@ export function threadIngest(parts: Parts): ThreadIngest {
     const { through } = runOf(runId);
     tell({
       runId,
-      records: drafts.map((draft, index) => ({ ...draft, source: through + 1 + index })),
+      records: drafts.map((draft, index) => {
+        const source = through + 1 + index;
+        return { ...withMessageId(draft, runId, source), source };
+      }),
       through: through + drafts.length,
       ...(end !== undefined && { end }),
     });

@@ -6,12 +6,16 @@ import {
   type ThreadNewsAnswer,
   type ThreadRunEnd,
 } from "../schemas/thread.ts";
+import { callIdsOf } from "../src/thread/model-messages.ts";
 import { changesOf } from "../src/thread/reducer.ts";
 import { stateMessages } from "../src/thread/state-messages.ts";
 import type { ThreadRecords } from "./thread-records.ts";
 import type { ThreadRunRow, ThreadRunStore } from "./thread-run-store.ts";
 import type { ThreadStates } from "./thread-state.ts";
 import type { ThreadStore } from "./thread-store.ts";
+
+/** UTF-8 bytes of answers that the call of a result is looked for in. */
+const MAX_LOOKED_BACK = 16 * 1024 * 1024;
 
 export interface ThreadNewsDesk {
   take(news: ThreadNews, at: number): ThreadNewsAnswer;
@@ -31,11 +35,24 @@ export function threadNews({ storage, store, runs, state, records }: Parts): Thr
   /** The thread has not gone on without the run. */
   const isLatest = (run: ThreadRunRow): boolean => run.status !== "lost" && state.head()?.runId === run.runId;
 
+  /** Whether a call is in the state: it stands near the end, where its result has just come. */
+  const isCalled = (checkpoint: number | undefined, toolCallId: string): boolean => {
+    let room = MAX_LOOKED_BACK;
+    for (const place of state.places(checkpoint).toReversed()) {
+      if (place.type !== "ai") continue;
+      if (callIdsOf([state.read(place)]).includes(toolCallId)) return true;
+      room -= place.bytes;
+      if (room < 0) return false;
+    }
+    return false;
+  };
+
   const keepMessages = (run: ThreadRunRow, fresh: readonly RecordDraft[], withdrawn: readonly string[], at: number) => {
     const parent = state.head()?.id;
     const isThere = (id: string): boolean => state.has(parent, id);
+    const hasCall = (id: string): boolean => id !== "" && isCalled(parent, id);
     const gone = [...new Set(withdrawn)].filter(isThere).map((id) => ({ type: "remove", id }));
-    const reduced = changesOf([...gone, ...stateMessages(fresh, isThere)], isThere);
+    const reduced = changesOf([...gone, ...stateMessages(fresh, { hasMessage: isThere, hasCall })], isThere);
     if (!reduced.ok) throw new Error("Nothing is removed that is not there.");
     if (reduced.changes.length === 0) return;
     state.add({ parent, runId: run.runId, source: "loop", createdAt: at, changes: reduced.changes });

@@ -27,13 +27,22 @@ export const event = (event_type: string, category: string, content: unknown, me
 });
 export const human = (id: string, content = "Hi"): unknown =>
   event("llm.human.input", "message", { type: "human", id, content }, { caller: "lead_agent" });
-export const answer = (id: string, content = "Hello"): unknown =>
+/** What a model said, as a callback tells it; without an id where that has none. */
+export const answer = (
+  id: string | undefined,
+  content = "Hello",
+  tool_calls: unknown[] = [],
+  caller = "lead_agent",
+): unknown =>
   event(
     "llm.ai.response",
     "message",
-    { type: "ai", id, content, tool_calls: [] },
-    { caller: "lead_agent", usage: { total_tokens: 5 }, latency_ms: 1, llm_call_index: 1 },
+    { type: "ai", id, content, tool_calls },
+    { caller, usage: { total_tokens: 5 }, latency_ms: 1, llm_call_index: 1 },
   );
+export const call = (id: string): unknown => ({ type: "tool_call", id, name: "look_up", args: {} });
+export const toolResult = (id: string, tool_call_id: string, content = "18"): unknown =>
+  event("llm.tool.result", "message", { type: "tool", id, content, tool_call_id });
 export const note = (text: string): unknown => event("some.note", "notes", text);
 export const runEnd = event("run.end", "outputs", {}, { status: "success" });
 export const runError = event("run.error", "error", "It failed.", { error_type: "ValueError" });

@@ -4,8 +4,20 @@ import { describe, expect, it } from "vitest";
 import type { IngestRequest } from "../../schemas/thread-ingest.ts";
 import type { RowsAnswer } from "../../schemas/thread-rows.ts";
 import type { ThreadRecord, ThreadRunView, ThreadStateAnswer, ThreadView } from "../../schemas/thread.ts";
-import { answer, event, human, newThread, note, push, runEnd, runError, terminal } from "./pushing.ts";
-import { crash, type Stub } from "./threads.ts";
+import {
+  answer,
+  call,
+  event,
+  human,
+  newThread,
+  note,
+  push,
+  runEnd,
+  runError,
+  terminal,
+  toolResult,
+} from "./pushing.ts";
+import { crash, starting, type Stub } from "./threads.ts";
 
 // What holds content of any kind has no type behind a stub.
 const eventsOf = async (stub: Stub, runId: string): Promise<RowsAnswer<ThreadRecord>> =>
@@ -282,6 +294,47 @@ describe("the thread", () => {
     ]);
     expect(await told(thread(), "r2")).toHaveLength(3);
     expect((await viewOf(thread()))?.status).toBe("idle");
+  });
+
+  it("R-PUSH-9 has a pushed message without an id under one of its own, in the record as in the state", async () => {
+    const thread = newThread();
+    const said = [
+      event("llm.human.input", "message", { type: "human", id: null, content: "Why?" }, { caller: "lead_agent" }),
+      answer("a1", "", [call("c1")]),
+      event("llm.tool.result", "message", { type: "tool", content: "18", tool_call_id: "c1" }),
+      answer(undefined, "So."),
+    ];
+    await push(thread(), { records: said.slice(0, 2) });
+    await push(thread(), { sequence: 2, records: [...said.slice(2), runEnd] });
+    const state = await stateOf(thread());
+    if (!state.found || state.state === undefined) return expect.fail("no state");
+    const messages = state.state.messages.map(({ message }) => message);
+    expect(messages.map(({ content }) => content)).toEqual(["Why?", "", "18", "So."]);
+    expect(new Set(messages.map(({ id }) => id)).size).toBe(4);
+    const ids = (await recordsOf(thread())).slice(0, 4).map(({ content }) => Object(content).id);
+    expect(ids).toEqual(messages.map(({ id }) => id));
+    const next = await thread().beginRun(starting("r2", { input: [] }));
+    expect(next).toMatchObject({
+      messages: [
+        { role: "user", content: "Why?" },
+        { role: "assistant", toolCalls: [{ toolCallId: "c1" }] },
+        { role: "tool", toolCallId: "c1", output: "18" },
+        { role: "assistant", content: "So." },
+      ],
+    });
+  });
+
+  it("R-PUSH-9 has no results of calls that a subagent made", async () => {
+    const thread = newThread();
+    await push(thread(), {
+      records: [human("h1"), answer("s1", "", [call("c1")], "subagent:x"), toolResult("t1", "c1"), answer("a1")],
+    });
+    const asked = [answer("a2", "", [call("c2")]), answer("s2", "", [call("c3")], "subagent:x")];
+    await push(thread(), { sequence: 4, records: asked });
+    await push(thread(), { sequence: 6, records: [toolResult("t3", "c3"), toolResult("t2", "c2"), runEnd] });
+    const state = await stateOf(thread());
+    if (!state.found || state.state === undefined) return expect.fail("no state");
+    expect(state.state.messages.map(({ message }) => message.id)).toEqual(["h1", "a1", "a2", "t2"]);
   });
 
   it("R-PUSH-9 forgets producers with everything else, and goes on with its numbers", async () => {

@@ -85,7 +85,7 @@ describe("an answer given again", () => {
     expect(await regenerate(stub, "a1")).toEqual(refusedAs("no_checkpoint"));
     await turn(stub, { input: [human("h1")] }, newsOf("", [ai("a1")]));
     const hidden: LangMessage = { ...ai("hidden"), additional_kwargs: { hide_from_ui: true } };
-    const said = [ai("a2"), ai("a3"), result("t3", "c"), hidden];
+    const said = [ai("a2"), ai("a3", "So.", [{ id: "c", name: "f" }]), result("t3", "c"), hidden];
     await turn(stub, { input: [human("h2")] }, newsOf("", said));
     const refusals = Object.entries({
       none: "unknown_message",

@@ -6,7 +6,7 @@ import type { LangMessage } from "../../../schemas/thread.ts";
 import { checkpointId, checkpointNumber } from "../../../src/thread/checkpoint-id.ts";
 import { callIdsOf, modelMessages } from "../../../src/thread/model-messages.ts";
 import { matches } from "../../../src/thread/search.ts";
-import { stateMessages } from "../../../src/thread/state-messages.ts";
+import { stateMessages, type StateBefore } from "../../../src/thread/state-messages.ts";
 
 const human = (content: unknown): LangMessage => ({ type: "human", id: "h", content });
 const ai = (content: string, ...calls: string[]): LangMessage => ({
@@ -122,17 +122,30 @@ describe("records of a run", () => {
     at: 0,
   });
 
+  const empty: StateBefore = { hasMessage: never, hasCall: never };
+
   it("R-THR-10 are messages of the state when the agent itself says them", () => {
     const told = [
       record("llm.human.input", human("Hi")),
-      record("llm.ai.response", ai("Yes"), "lead_agent"),
-      record("llm.ai.response", ai("No"), "subagent:helper"),
+      record("llm.ai.response", ai("Yes", "one"), "lead_agent"),
+      record("llm.ai.response", ai("No", "two"), "subagent:helper"),
       record("llm.ai.response", "text"),
       record("llm.tool.result", result("one")),
       record("run.end", {}),
     ];
-    expect(stateMessages(told, never).map(({ id }) => id)).toEqual(["h", "a", "t-one"]);
-    expect(stateMessages(told, () => true).map(({ id }) => id)).toEqual(["a", "t-one"]);
+    expect(stateMessages(told, empty).map(({ id }) => id)).toEqual(["h", "a", "t-one"]);
+    expect(stateMessages(told, { ...empty, hasMessage: () => true }).map(({ id }) => id)).toEqual(["a", "t-one"]);
+    expect(stateMessages([record("ai_message", ai("Yes"))], empty)).toHaveLength(1);
+  });
+
+  it("R-THR-10 are results of the state when their call is in it, in the same news or before", () => {
+    const told = [
+      record("llm.ai.response", ai("", "two"), "subagent:helper"),
+      record("llm.tool.result", result("two")),
+      record("llm.tool.result", result("one")),
+    ];
+    expect(stateMessages(told, empty)).toEqual([]);
+    expect(stateMessages(told, { ...empty, hasCall: (id) => id === "one" }).map(({ id }) => id)).toEqual(["t-one"]);
   });
 });
 
