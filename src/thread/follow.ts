@@ -111,7 +111,7 @@ const nothingSaid = {
 } as const;
 
 /** The id of the message that the present step's answer is. */
-export const presentId = ({ run, step, withdrawnAt }: Followed): string => answerId(run.runId, step, withdrawnAt);
+const presentId = ({ run, step, withdrawnAt }: Followed): string => answerId(run.runId, step, withdrawnAt);
 
 type Following = { -readonly [K in keyof Followed]: Followed[K] };
 

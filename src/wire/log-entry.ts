@@ -18,14 +18,11 @@ export function eventOf({ sequence, at, type, payload, text }: LogEntry): LogEve
 
 export const inputOf = ({ input, inputJson }: Payload<"tool_call">): JsonRecord => input ?? recordIn(inputJson) ?? {};
 
-export const outputOf = ({ output, outputJson }: Payload<"tool_result">): unknown =>
-  (outputJson === undefined ? output : parseJson(outputJson)?.value) ?? null;
-
 /** As `inputOf`, its numbers with every digit: to be written by `JSON.stringify`, and for nothing else. */
 export const exactInputOf = ({ input, inputJson }: Payload<"tool_call">): JsonRecord =>
   asRecord(exactValue(inputJson, input)) ?? {};
 
-/** As `outputOf`, its numbers with every digit: to be written by `JSON.stringify`, and for nothing else. */
+/** The output, its numbers with every digit: to be written by `JSON.stringify`, and for nothing else. */
 export const exactOutputOf = ({ output, outputJson }: Payload<"tool_result">): unknown =>
   exactValue(outputJson, output) ?? null;
 

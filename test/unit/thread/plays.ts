@@ -18,8 +18,8 @@ import {
   type Drive,
 } from "../scenarios/drive.ts";
 
-export const reasoning = (value: string): ProviderEvent => ({ type: "reasoning", text: value });
-export const usage = (inputTokens: number, outputTokens: number): ProviderEvent => ({
+const reasoning = (value: string): ProviderEvent => ({ type: "reasoning", text: value });
+const usage = (inputTokens: number, outputTokens: number): ProviderEvent => ({
   type: "usage",
   usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
 });
