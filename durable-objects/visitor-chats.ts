@@ -1,11 +1,12 @@
 // The chats of a visitor: how turns end in them, and what their page asks for. Each change is one transaction; nothing here waits.
 import type { ChatDetail, ChatSummary, HistoryEntry, TurnEnd, TurnEndAnswer, TurnRequest } from "../schemas/chat.ts";
-import { summaryWanted, unread } from "../src/chat/compaction.ts";
+import { summaryWanted } from "../src/chat/compaction.ts";
 import { wholeEnd, withAnswer } from "../src/chat/conversation.ts";
 import { finishOfTurn, withTurn } from "../src/chat/display.ts";
 import { openApprovals } from "../src/chat/history.ts";
 import type { Desk, KnownTurn } from "../src/chat/turn-rules.ts";
-import { sizeOf, writeEntries, writeMessages } from "./visitor-bounds.ts";
+import { writeEntries, writeMessages } from "./visitor-bounds.ts";
+import { readableEntries, readableMessages } from "./visitor-fit.ts";
 import { visitorItems } from "./visitor-items.ts";
 import { credit, keepLateNews } from "./visitor-late-news.ts";
 import { summaryOf, visitorOpenings, type VisitorOpenings } from "./visitor-openings.ts";
@@ -119,13 +120,13 @@ export function visitorChats(storage: DurableObjectStorage, store: VisitorStore)
       const chat = store.chat(chatId);
       if (chat === undefined) return undefined;
       const lastTurn = chat.activeRun === undefined ? items.lastTurn(chat.id) : undefined;
-      const messages = items.messages(chat.id);
-      const entries = items.entries(chat.id).map(published);
-      const leftOut = { messages: unread(messages.map(sizeOf)), entries: unread(entries.map(sizeOf)) };
+      const messages = readableMessages(items.messages(chat.id));
+      const entries = readableEntries(items.entries(chat.id).map(published));
+      const leftOut = { messages: messages.leftOut, entries: entries.leftOut };
       return {
         ...summaryRow(chat),
-        messages: messages.slice(leftOut.messages),
-        conversationHistory: entries.slice(leftOut.entries),
+        messages: messages.items,
+        conversationHistory: entries.items,
         ...((leftOut.messages > 0 || leftOut.entries > 0) && { leftOut }),
         ...(chat.activeRun !== undefined && { activeRunId: chat.activeRun }),
         ...(lastTurn !== undefined && { lastTurn }),

@@ -2,7 +2,7 @@
 import type { TurnEnd } from "../schemas/chat.ts";
 import { finishOfTurn } from "../src/chat/display.ts";
 import { withLateAnswer, type Held } from "../src/chat/late-news.ts";
-import { writeEntries, writeMessages } from "./visitor-bounds.ts";
+import { firstDifference, writeEntries, writeMessages } from "./visitor-bounds.ts";
 import type { VisitorItems } from "./visitor-items.ts";
 import type { ChatRow, TurnRow } from "./visitor-rows.ts";
 import type { VisitorStore } from "./visitor-store.ts";
@@ -67,9 +67,4 @@ const whole = <T>({ from, items }: Tail<T>, held: readonly T[]): T[] => [...held
 function tailOf<T>(items: readonly T[], held: readonly T[]): Tail<T> {
   const from = firstDifference(items, held);
   return { from, items: items.slice(from) };
-}
-
-function firstDifference(items: readonly unknown[], others: readonly unknown[]): number {
-  const at = items.findIndex((item, index) => JSON.stringify(item) !== JSON.stringify(others[index]));
-  return at < 0 ? items.length : at;
 }

@@ -73,6 +73,6 @@ export const chatDetailSchema = v.object({
   activeRunId: v.exactOptional(v.string()),
   /** When none runs: how the latest one ended, also when it has left no message. */
   lastTurn: v.exactOptional(v.object({ runId: v.string(), ...turnFinishSchema.entries })),
-  /** How many of the oldest are not given, where the chat is too large to be read at once. */
+  /** How many of the oldest that are kept are not given, where the chat is too large to be read at once. */
   leftOut: v.exactOptional(v.object({ messages: count, entries: count })),
 });

@@ -13,11 +13,13 @@ const KEPT_UNITS = 100_000;
 /** UTF-16 units of one entry and of all that a model is to sum up. */
 const MAX_ENTRY = 4_000;
 const MAX_TEXT = 120_000;
-/** UTF-16 units of a chat's messages, and of its conversation, that are kept; and what is left once the oldest have gone. */
-const MAX_KEPT = 8_000_000;
-const LEFT = 6_000_000;
+/** UTF-16 units of a chat's messages, and of its conversation, that are kept; and what is left once the oldest have been cut or gone. */
+export const MAX_KEPT = 8_000_000;
+export const LEFT = 6_000_000;
+/** An item that is larger counts as much: it drives no other out. */
+const MAX_COUNTED = LEFT / 2;
 /** UTF-16 units of a chat's messages, and of its conversation, that are read at once: the platform carries 32 MiB, two bytes a unit. */
-const MAX_READ = 7_500_000;
+export const MAX_READ = 7_500_000;
 
 /** The part of a long conversation that a model is to sum up, with the summary so far; `undefined` while it is short enough. */
 export function summaryWanted(
@@ -61,18 +63,20 @@ function lineOf(entry: HistoryEntry): string {
   return line.length <= MAX_ENTRY ? line : `${line.slice(0, MAX_ENTRY)}...`;
 }
 
-/** How many of the oldest items are left out when a chat is read. */
+/** How many of the oldest items are left out when a chat is read. The newest never is. */
 export function unread(sizes: readonly number[], max = MAX_READ): number {
   let units = 0;
-  return sizes.findLastIndex((size) => (units += size) > max) + 1;
+  const left = sizes.findLastIndex((size) => (units += size) > max) + 1;
+  return Math.min(left, Math.max(0, sizes.length - 1));
 }
 
 /** How many of the oldest items go so that a chat stays within its bounds. The newest always stays. */
 export function surplus(sizes: readonly number[]): number {
-  let units = sizes.reduce((sum, size) => sum + size, 0);
+  const counted = sizes.map((size) => Math.min(size, MAX_COUNTED));
+  let units = counted.reduce((sum, size) => sum + size, 0);
   if (units <= MAX_KEPT) return 0;
   let gone = 0;
-  for (const size of sizes.slice(0, -1)) {
+  for (const size of counted.slice(0, -1)) {
     if (units <= LEFT) break;
     units -= size;
     gone++;

@@ -169,3 +169,16 @@ export const shownCallIds = (messages: readonly DisplayMessage[]): string[] =>
       type === "tool-call" && typeof toolCallId === "string" ? [toolCallId] : [],
     ),
   );
+
+/** The calls that have no result in the same message or in a later one. Calls of clients may repeat an id, so a call is known by its part. */
+export function openCallParts(messages: readonly DisplayMessage[]): ReadonlySet<JsonRecord> {
+  const open = new Set<JsonRecord>();
+  const answered = new Set<unknown>();
+  for (const { parts } of messages.toReversed()) {
+    const calls = parts.filter(({ type }) => type === "tool-call");
+    for (const { type, toolCallId } of parts) if (type === "tool-result") answered.add(toolCallId);
+    for (const call of calls) if (!answered.has(call["toolCallId"])) open.add(call);
+    for (const { toolCallId } of calls) answered.delete(toolCallId);
+  }
+  return open;
+}

@@ -118,7 +118,7 @@ export function settled(
 }
 
 /** The open calls of a conversation, in order. */
-function openCalls(entries: readonly HistoryEntry[]): CallEntry[] {
+export function openCalls(entries: readonly HistoryEntry[]): CallEntry[] {
   const results = resultsIn(entries);
   return entries.flatMap((entry) => callsOf(entry).filter((call) => !results.has(call)));
 }
@@ -188,4 +188,10 @@ export function cutBefore(entries: readonly HistoryEntry[], at: number): number 
   let cut = Math.max(0, Math.min(at, entries.length));
   while (cut > 0 && entries[cut]?.role === "tool") cut--;
   return cut;
+}
+
+/** The nearest place from `at` on where a conversation may be begun; before it where nothing would be left. */
+export function beginAfter(entries: readonly HistoryEntry[], at: number): number {
+  const next = entries.findIndex(({ role }, index) => index >= at && role !== "tool");
+  return next < 0 ? cutBefore(entries, Math.min(at, entries.length - 1)) : next;
 }

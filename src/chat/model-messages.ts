@@ -10,8 +10,8 @@ export interface Summary {
 }
 
 /**
- * What a model reads: with a summary, the system entries and the summary in the place of what it covers. Each call is
- * answered, but for those in `open`: their results come before the model is asked.
+ * What a model reads: with a summary, the system entries and the summary in the place of what it covers, and of that the user's
+ * message that the entries after it answer. Each call is answered, but for those in `open`: their results come before the model is asked.
  */
 export function modelMessages(
   entries: readonly HistoryEntry[],
@@ -23,9 +23,13 @@ export function modelMessages(
 }
 
 function summarized(entries: readonly HistoryEntry[], { text, through }: Summary): HistoryEntry[] {
-  const rules = entries.slice(0, through).filter(({ role }) => role === "system");
+  const [covered, rest] = [entries.slice(0, through), entries.slice(through)];
+  const rules = covered.filter(({ role }) => role === "system");
   const content = `Summary of the conversation before the messages below:\n${text}`;
-  return [...rules, { role: "system", content }, ...entries.slice(through)];
+  // No conversation begins with an answer, and a model that is not asked answers nothing.
+  const answers = rest.find(({ role }) => role !== "system")?.role !== "user";
+  const asked = answers ? covered.findLast(({ role }) => role === "user") : undefined;
+  return [...rules, { role: "system", content }, ...(asked === undefined ? [] : [asked]), ...rest];
 }
 
 /** None for an entry that a model cannot be shown: one with reasoning alone, or with nothing. */

@@ -1,8 +1,7 @@
-// The end of a turn made to fit into one message between objects, and into what a chat keeps: outputs are cut first, then texts. Pure.
+// The end of a turn made to fit into one message between objects, and into what a chat keeps: outputs are cut first, then inputs, then texts. Pure.
 import type { TurnEnd } from "../../schemas/chat.ts";
-import type { CallRecord, ToolResult } from "../../schemas/tool.ts";
-import { SHORT_OUTPUT } from "./fit-messages.ts";
-import { cutText } from "./tool-output.ts";
+import type { CallRecord } from "../../schemas/tool.ts";
+import { shortCall, shortResult } from "./short-call.ts";
 
 /** UTF-16 units as JSON. */
 const MAX_END = 7_000_000;
@@ -11,26 +10,27 @@ const TEXT_SHARE = 0.45;
 /** UTF-16 units below which no text is cut. */
 const MIN_TEXT = 1000;
 
-/** All calls stay, with their inputs. The oldest outputs are cut before the others; what is cut says so. `max` in UTF-16 units. */
+/**
+ * All calls stay, and one that has no result as it is: it may be carried out yet. The oldest outputs are cut before the others,
+ * then the oldest inputs; what is cut says so. `max` in UTF-16 units.
+ */
 export function fitTurnEnd(end: TurnEnd, max = MAX_END): TurnEnd {
   let size = sizeOf(end);
   if (size <= max) return end;
-  const shorter = (call: CallRecord): CallRecord => {
-    if (size <= max || call.result === undefined) return call;
-    const result = shortened(call.result);
-    size -= sizeOf(call.result) - sizeOf(result);
-    return { ...call, result };
+  let { carried, steps } = end;
+  const cutCalls = (shorten: (call: CallRecord) => CallRecord): void => {
+    const shorter = (call: CallRecord): CallRecord => {
+      if (size <= max || call.result === undefined) return call;
+      const cutCall = shorten(call);
+      if (cutCall !== call) size -= sizeOf(call) - sizeOf(cutCall);
+      return cutCall;
+    };
+    carried = carried.map(shorter);
+    steps = steps.map((step) => ({ ...step, calls: step.calls.map(shorter) }));
   };
-  const carried = end.carried.map(shorter);
-  const steps = end.steps.map((step) => ({ ...step, calls: step.calls.map(shorter) }));
+  cutCalls((call) => (call.result === undefined ? call : { ...call, result: shortResult(call.result) }));
+  cutCalls(shortCall);
   return withinTexts({ ...end, carried, steps }, max);
-}
-
-function shortened(result: ToolResult): ToolResult {
-  const { output, outputJson, isError } = result;
-  const text = typeof output === "string" ? output : (outputJson ?? JSON.stringify(output) ?? "null");
-  if (sizeOf(result) <= 2 * SHORT_OUTPUT) return result;
-  return { output: cutText(text, SHORT_OUTPUT), ...(isError !== undefined && { isError }) };
 }
 
 /** The whole text and the texts of the steps stand beside one another: both are cut. */

@@ -1,7 +1,14 @@
 // Conversations and turns that have grown large over the wire: what comes after them, what a model is sent of them, and what is kept.
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { gives, goOn, inOrder, MODEL, play, says, toolPath } from "../support/agent-house.ts";
-import { modelCalls, modelSays, openSvedaHouse, sentBody, type SvedaHouse } from "../support/sveda-house.ts";
+import {
+  modelCalls,
+  modelSays,
+  openSvedaHouse,
+  sentBody,
+  type StoredChat,
+  type SvedaHouse,
+} from "../support/sveda-house.ts";
 import { svedaText } from "../support/sveda.ts";
 import { faultyFields, newName, outcomeOf, problemOf, until } from "./house.ts";
 
@@ -112,3 +119,67 @@ test("R-CHAT-1 R-SVC-17 the end of a turn whose outputs are larger than what obj
   const toolDecisions = [{ toolCallId: "k", decision: "deny" }];
   expect(svedaText((await visitor.turn({ prompt: "", chatId, toolDecisions })).frames)).toBe("Fine.");
 });
+
+/** What the page shows of a call. */
+const shownInput = (chat: StoredChat | undefined, toolCallId: string): Record<string, unknown> =>
+  Object(
+    chat?.messages
+      .flatMap(({ parts }) => parts)
+      .find((part) => part["type"] === "tool-call" && part["toolCallId"] === toolCallId)?.["input"],
+  );
+
+test("R-SVC-17 a turn whose inputs are larger than a chat drives nothing out, and what waits can be decided", async () => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  house.provider.on(toolPath("clock"), gives({ ok: true }));
+  house.provider.on(toolPath("wipe"), gives({ wiped: true }));
+  // In the conversation each quotation mark takes four characters.
+  const large = '"'.repeat(415_000);
+  const nine = Array.from({ length: 9 }, (_, index) => [`c${index}`, "clock", { of: large }] as const);
+  const of = "d".repeat(300_000);
+  modelSays(house.provider, says("Hello Ann."), says("Looking. ", [...nine, ["k", "wipe", { of }]]), says("Done."));
+  await visitor.turn({ prompt: "I am Ann.", chatId });
+  await visitor.turn({ prompt: "Look.", chatId });
+  const waiting = await visitor.chat(chatId);
+  expect(waiting?.["leftOut"]).toBeUndefined();
+  expect(waiting?.messages.map(({ content }) => content)).toEqual(["I am Ann.", "Hello Ann.", "Look.", "Looking. "]);
+  expect(waiting?.conversationHistory.slice(0, 4).map(({ role }) => role)).toEqual([
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+  ]);
+  expect(shownInput(waiting, "c0")["of"]).toMatch(/^"+\n\[cut: longer than 1024 bytes\]$/);
+  expect(shownInput(waiting, "k")["of"]).toBe(of);
+  const toolDecisions = [{ toolCallId: "k", decision: "approve" }];
+  expect(svedaText((await visitor.turn({ prompt: "", chatId, toolDecisions })).frames)).toBe("Done.");
+  expect(JSON.parse(house.provider.calls(toolPath("wipe"))[0]?.body ?? "")).toEqual({ of });
+  const sent = sentBody(house.provider, 2);
+  expect(JSON.stringify(sent).length).toBeLessThan(MAX_PROMPT);
+  expect(sent.messages.find(({ role }) => role !== "system")).toMatchObject({ role: "user" });
+  expect(sent.messages.filter(({ role }) => role === "user").at(-1)).toEqual({ role: "user", content: "Look." });
+});
+
+test.each([
+  ["a call that is approved", [], ["k", "wipe"]],
+  ["calls before it", [["c0", "clock"]], ["k", "wipe"]],
+] as const)(
+  "R-SVC-16 a model that is asked after a large input reads the user's question: %s",
+  async (_, before, approved) => {
+    const visitor = await house.visitor();
+    const chatId = newName();
+    house.provider.on(toolPath("clock"), gives({ ok: true }));
+    house.provider.on(toolPath("wipe"), gives({ wiped: true }));
+    const of = "d".repeat(300_000);
+    const calls = [...before, approved].map(([id, name]) => [id, name, { of }] as const);
+    modelSays(house.provider, says("May I? ", calls), says("Done."));
+    await visitor.turn({ prompt: "Tidy up.", chatId });
+    const toolDecisions = [{ toolCallId: "k", decision: "approve" }];
+    expect(svedaText((await visitor.turn({ prompt: "", chatId, toolDecisions })).frames)).toBe("Done.");
+    const { messages } = sentBody(house.provider, 1);
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", ...calls.map(() => "tool")]);
+    expect(messages[0]).toEqual({ role: "user", content: "Tidy up." });
+    expect(JSON.stringify(messages).length).toBeLessThan(MAX_PROMPT / 2 + 1000);
+    expect(JSON.parse(house.provider.calls(toolPath("wipe"))[0]?.body ?? "")).toEqual({ of });
+  },
+);

@@ -59,18 +59,39 @@ test("R-SVC-16 with a summary a model reads the rules, the summary, and every en
   ]);
 });
 
+test("R-SVC-16 of what a summary covers a model reads the user's message that the entries after it answer", () => {
+  const entries = [
+    user("One"),
+    assistant("Two"),
+    user("Three"),
+    assistant("", call("a")),
+    tool("a", "1"),
+    assistant("Four"),
+  ];
+  const told = (through: number): (string | undefined)[] =>
+    modelMessages(entries, { text: "Counting.", through }, new Set())
+      .slice(1)
+      .map((message) =>
+        message.role === "user" && typeof message.content === "string" ? message.content : message.role,
+      );
+  expect(told(2)).toEqual(["Three", "assistant", "tool", "assistant"]);
+  expect(told(3)).toEqual(["Three", "assistant", "tool", "assistant"]);
+  expect(told(5)).toEqual(["Three", "assistant"]);
+});
+
 test("R-SVC-17 the newest of a chat are read, as many as fit", () => {
   expect(unread([3, 3, 3], 9)).toBe(0);
   expect(unread([3, 3, 3], 8)).toBe(1);
   expect(unread([9, 1, 1], 8)).toBe(1);
-  expect(unread([1, 1, 9], 8)).toBe(3);
+  expect(unread([1, 1, 9], 8)).toBe(2);
   expect(unread([])).toBe(0);
 });
 
 test("R-SVC-17 the oldest go when a chat outgrows its bounds, the newest never", () => {
   expect(surplus([3_000_000, 3_000_000, 2_000_000])).toBe(0);
   expect(surplus([3_000_000, 3_000_000, 3_000_000])).toBe(1);
-  expect(surplus([1, 9_000_000])).toBe(1);
+  expect(surplus([1, 9_000_000])).toBe(0);
+  expect(surplus([1, 9_000_000, 9_000_000, 9_000_000])).toBe(2);
   expect(surplus([9_000_000])).toBe(0);
   expect(surplus([])).toBe(0);
 });

@@ -29,6 +29,26 @@ test("R-SVC-17 outputs of a turn that is too large are cut, the oldest first; al
   ]);
 });
 
+test("R-SVC-17 when that is not enough inputs are cut, the oldest first, but for those of calls that may yet be made", () => {
+  const made = (id: string) => answeredBy(call(id, { input: { city: "x".repeat(9000), days: 3 } }), { ok: true });
+  const open = call("k", { input: { city: "y".repeat(9000) }, confirmation: "required" });
+  const end = ending("r", [step("One", made("a")), step("Two", made("b"), open)]);
+  const fitting = fitTurnEnd(end, 22_000);
+  expect(size(fitting)).toBeLessThanOrEqual(22_000);
+  expect(fitting.steps).toEqual([
+    step("One", {
+      ...made("a"),
+      input: { city: expect.stringMatching(/^x+\n\[cut: longer than 1024 bytes\]$/), days: 3 },
+    }),
+    end.steps[1],
+  ]);
+  expect(
+    fitTurnEnd(end, 5000)
+      .steps.flatMap(({ calls }) => calls)
+      .at(-1),
+  ).toEqual(open);
+});
+
 test("R-SVC-17 when that is not enough texts are cut, with a mark", () => {
   const end = ending("r", [step("x".repeat(8000)), step("y".repeat(8000), call("a"))], { reasoning: '"'.repeat(9000) });
   const fitting = fitTurnEnd(end, 10_000);
