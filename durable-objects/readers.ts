@@ -1,5 +1,6 @@
 // Who reads a run: attaches streams to its log, and notices when the last reader has been gone for too long.
 import type { AttachQuery, Refusal } from "../schemas/attach.ts";
+import type { LogEntry } from "../schemas/event.ts";
 import type { ThreadBase } from "../schemas/thread.ts";
 import type { DialectRun, EntryDialect, LogDialect } from "../src/dialects/dialect.ts";
 import { dialectIn, isDialectId } from "../src/dialects/index.ts";
@@ -75,8 +76,18 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
     return { frames, cursor, opening: opening === undefined ? "" : frames.text([opening]).frames };
   }
 
+  /** From the beginning, as far as they can be read. */
+  function* entries(): Generator<LogEntry> {
+    for (let to = -1; to < log.visibleTo;) {
+      const page = log.page(to);
+      if ("damagedTo" in page) return;
+      yield* page.entries;
+      to = page.entries.at(-1)?.sequence ?? log.visibleTo;
+    }
+  }
+
   function readLog(dialect: LogDialect, { from }: AttachQuery, end: number, base: ThreadBase | undefined): Start {
-    const reading = dialect.follow(dialectRun(row, base), seenOf(from, end), log.visibleTo);
+    const reading = dialect.follow(dialectRun(row, base), seenOf(from, end), log.visibleTo, entries());
     return { frames: ownFrames(reading), cursor: -1, opening: reading.opening };
   }
 

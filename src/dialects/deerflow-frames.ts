@@ -2,12 +2,12 @@
 import type { Seen } from "./dialect.ts";
 
 /** A frame of an entry, by its place among that entry's frames. */
-interface Place {
+export interface Place {
   sequence: number;
   frame: number;
 }
 
-const NOTHING: Place = { sequence: -2, frame: 0 };
+export const NOTHING: Place = { sequence: -2, frame: 0 };
 
 /** Ids of another making, and such as the log has not come to, are nothing seen. */
 export function placeOf(seen: Seen, end: number): Place {
@@ -25,6 +25,8 @@ export interface FrameWriter {
   /** One that tells no place, and that no reader has seen. */
   addLast(event: string, data: string): void;
   wire(): string;
+  /** How many frames with an id the entry has. */
+  count(): number;
 }
 
 /** The frames of the entry `sequence`; -1: those before all entries. */
@@ -41,5 +43,6 @@ export function frameWriter(sequence: number, seen: Place): FrameWriter {
       wire += `event: ${event}\ndata: ${data}\n\n`;
     },
     wire: () => wire,
+    count: () => next,
   };
 }

@@ -1,12 +1,13 @@
 // The DeerFlow dialect: the log as the frames that LangGraph's clients read over SSE. Its frames are made of the whole log; it never sends `gap`.
+import type { LogEntry } from "../../schemas/event.ts";
 import type { StreamMode } from "../../schemas/thread.ts";
 import { endingOf } from "../thread/ending.ts";
 import { followed, followEntry, type Told } from "../thread/follow.ts";
 import { answerMessage, pieceMessage, resultMessage, type Piece } from "../thread/messages.ts";
 import { SSE_HEARTBEAT, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
-import { frameWriter, placeOf, type FrameWriter } from "./deerflow-frames.ts";
+import { frameWriter, NOTHING, placeOf, type FrameWriter, type Place } from "./deerflow-frames.ts";
 import { stateValues } from "./deerflow-values.ts";
-import type { DialectRun, LogDialect } from "./dialect.ts";
+import type { DialectRun, LogDialect, Reading } from "./dialect.ts";
 
 /** What a reader gets of a run that no thread has asked for. */
 const ALL_MODES: readonly StreamMode[] = ["values", "messages-tuple", "updates", "custom"];
@@ -15,31 +16,50 @@ export const deerflowSse: LogDialect = {
   contentType: "text/event-stream",
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
-  follow(run, seen, end) {
+  follow(run, seen, end, log) {
     const place = placeOf(seen, end);
-    const opening = frameWriter(-1, place);
-    opening.add("metadata", () => JSON.stringify({ run_id: run.runId, thread_id: threadIdOf(run) }));
-    const tell = teller(run);
-    let state = followed(run);
-    let damaged = false;
-    return {
-      opening: opening.wire(),
-      encode(entry) {
-        damaged ||= entry.sequence !== state.to + 1;
-        const step = followEntry(state, entry);
-        state = step.state;
-        const writer = frameWriter(entry.sequence, place);
-        for (const told of step.told) {
-          // Of a run that cannot be read whole nothing is told but how it ended.
-          if (!damaged) tell(told, writer);
-          else if (told.type === "ended") tellEnd(told, writer);
-        }
-        return writer.wire();
-      },
-    };
+    const isWrong = typeof seen === "object" && "id" in seen && !isGiven(run, place, log);
+    return reading(run, isWrong ? NOTHING : place);
   },
   failure: ({ message, errorClass }) => sseNamedFrame("error", JSON.stringify({ message, name: errorClass })),
 };
+
+function reading(run: DialectRun, place: Place): Reading {
+  const opening = frameWriter(-1, place);
+  opening.add("metadata", () => JSON.stringify({ run_id: run.runId, thread_id: threadIdOf(run) }));
+  const encode = framesBy(run, place);
+  return { opening: opening.wire(), encode: (entry) => encode(entry).wire() };
+}
+
+/** Whether the run has given the frame of this place. Of a log that cannot be read so far nobody knows. */
+function isGiven(run: DialectRun, place: Place, log: Iterable<LogEntry>): boolean {
+  if (place.sequence < 0) return true;
+  const encode = framesBy(run, place);
+  for (const entry of log) {
+    const frames = encode(entry);
+    if (entry.sequence >= place.sequence) return entry.sequence > place.sequence || place.frame < frames.count();
+  }
+  return true;
+}
+
+/** The frames of each entry in order. */
+function framesBy(run: DialectRun, place: Place): (entry: LogEntry) => FrameWriter {
+  const tell = teller(run);
+  let state = followed(run);
+  let damaged = false;
+  return (entry) => {
+    damaged ||= entry.sequence !== state.to + 1;
+    const step = followEntry(state, entry);
+    state = step.state;
+    const writer = frameWriter(entry.sequence, place);
+    for (const told of step.told) {
+      // Of a run that cannot be read whole nothing is told but how it ended.
+      if (!damaged) tell(told, writer);
+      else if (told.type === "ended") tellEnd(told, writer);
+    }
+    return writer;
+  };
+}
 
 const threadIdOf = ({ runId, thread }: DialectRun): string => thread?.threadId ?? runId;
 

@@ -48,8 +48,11 @@ export interface EntryDialect extends AnyDialect {
 
 /** Its frames tell more than their entry has: each reader has its own way through the log, from the beginning, and every frame an id. */
 export interface LogDialect extends AnyDialect {
-  /** `end`: the last entry that readers may see. The same entries give the same frames; those that were seen are left out. */
-  follow(run: DialectRun, seen: Seen, end: number): Reading;
+  /**
+   * `end`: the last entry that readers may see; `log`: the entries to there, as far as they can be read, for what the id of a
+   * frame is worth. The same entries give the same frames; those that were seen are left out.
+   */
+  follow(run: DialectRun, seen: Seen, end: number, log: Iterable<LogEntry>): Reading;
 }
 
 /** How far a reader has come: nowhere, past an entry, or past the frame of this id, whatever that id is worth. */

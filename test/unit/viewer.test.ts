@@ -155,7 +155,7 @@ test("R-DIAL-3 R-DUR-8 after damage only readers that can replace text are told 
 describe("R-DIAL-6 a reader of frames that are made of the whole log", () => {
   const entries = logOf([text("a"), text("b"), text("c"), text("d"), completed()]);
   const readFrames = (log: RunLog, id: string): Promise<string> => {
-    const reading = deerflowSse.follow(turnRun, { id }, log.visibleTo);
+    const reading = deerflowSse.follow(turnRun, { id }, log.visibleTo, entries);
     return new Response(
       viewerStream({
         ...options(log, deerflowSse),
@@ -187,7 +187,7 @@ describe("R-DIAL-6 a reader of frames that are made of the whole log", () => {
   test("has large frames one after the other, however many entries a page of the log has", async () => {
     const large = "x".repeat(100_000);
     const log = logOf([...Array.from({ length: 20 }, () => text(large)), completed()]);
-    const reading = deerflowSse.follow(turnRun, "nothing", log.length);
+    const reading = deerflowSse.follow(turnRun, "nothing", log.length, log);
     const stream = viewerStream({
       ...options({ ...finished(log), page: (after) => ({ entries: log.slice(after + 1) }) }, deerflowSse),
       frames: ownFrames(reading),

@@ -84,10 +84,17 @@ test("R-DF-12 an id that the run never gave is nothing seen; a finished run has 
     `${entries.length + 1}-0`,
     "1767225600000-0",
     "1-0 ",
+    "0-0 ",
+    // The entry is there, and has fewer frames or none.
+    "5-99",
+    `${entries.length}-9`,
+    ...entries.flatMap((_, index) =>
+      [0, 1, 2, 3].map((frame) => `${index + 1}-${frame}`).filter((one) => !whole.includes(`\nid: ${one}\n`)),
+    ),
   ]) {
     expect(wireOf(entries, everything, { id })).toBe(whole);
   }
-  expect(wireOf(entries, everything, { id: `${entries.length}-9` })).toBe("event: end\ndata: null\n\n");
+  expect(wireOf(entries, everything, { id: `${entries.length}-0` })).toBe("event: end\ndata: null\n\n");
   expect(wireOf(entries, everything, { after: entries.length - 2 })).toBe(
     'event: custom\ndata: {"type":"run_terminal","status":"success","stop_reason":null,"error":null}\nid: ' +
       `${entries.length}-0\n\nevent: end\ndata: null\n\n`,

@@ -201,7 +201,7 @@ describe("R-DF-10 a state", () => {
 describe("R-DF-11 of a log that is damaged", () => {
   test("nothing is told after the failure but how the run ended", () => {
     const entries = plays["text only"].events.map(entryOf).filter(({ sequence }) => sequence !== 6);
-    const { encode } = deerflowSse.follow(everything, { id: "7-0" }, entries.length);
+    const { encode } = deerflowSse.follow(everything, { id: "7-0" }, entries.length, entries.slice(0, 5));
     const wire = deerflowSse.failure(damagedLog("run-1")) + entries.slice(6).map(encode).join("");
     expect(framesOf(wire)).toMatchObject([
       { event: "error", data: { name: "Internal", message: damagedLog("run-1").message }, id: undefined },

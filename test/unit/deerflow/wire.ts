@@ -33,6 +33,6 @@ export function wireOf(
   seen: Seen = "nothing",
   end = entries.length - 1,
 ): string {
-  const { opening, encode } = deerflowSse.follow(run, seen, end);
+  const { opening, encode } = deerflowSse.follow(run, seen, end, entries.slice(0, end + 1));
   return opening + entries.map(encode).join("");
 }
