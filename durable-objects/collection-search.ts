@@ -52,6 +52,7 @@ export function searchCollection(store: CollectionStore, terms: CollectionTerms,
     truncated,
     nextCursor: goesOn ? cursorText({ offset: offset + hits.length, revision }) : null,
     ...(ask.trace && { trace: traceOf(found, lexicalMs, Date.now() - began) }),
+    ...(ask.textChars !== undefined && { texts: textsOf(found, ask.textChars) }),
   };
 }
 
@@ -81,6 +82,17 @@ function documentsOf(store: CollectionStore, { filters }: SearchAsk): number[] {
   const ids: number[] = [];
   for (const document of store.filtered()) if (passes(document, filters)) ids.push(document.id);
   return ids;
+}
+
+function textsOf(found: readonly { row: ChunkRow }[], limit: number): string[] {
+  const texts: string[] = [];
+  let characters = 0;
+  for (const { row } of found) {
+    characters += row.text.length;
+    if (texts.length > 0 && characters > limit) break;
+    texts.push(row.text);
+  }
+  return texts;
 }
 
 function traceOf(

@@ -128,7 +128,7 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
 
 /** The run as a dialect knows it. */
 function dialectRun({ plan, startedAt }: RunRow, base: ThreadBase | undefined): DialectRun {
-  const { runId, chat, thread, chain, agent } = plan;
+  const { runId, chat, thread, chain, agent, ask } = plan;
   const models = chain.flatMap(({ id, target }) => (target.model === undefined ? [] : [[id, target.model]]));
   return {
     runId,
@@ -136,6 +136,7 @@ function dialectRun({ plan, startedAt }: RunRow, base: ThreadBase | undefined): 
     models: Object.fromEntries(models),
     carried: agent?.carried ?? [],
     maxAttempts: chain.reduce((sum, { retries }) => sum + 1 + retries, 0),
+    ...(ask !== undefined && { ask }),
     ...(chat !== undefined && { chatId: chat.chatId }),
     ...(thread !== undefined && {
       thread: { threadId: thread.threadId, modes: thread.modes, ...(base !== undefined && { base }) },

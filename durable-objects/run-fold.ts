@@ -1,9 +1,10 @@
 // Rebuilds a run's state from its stored log: what a restarted object does before anything else.
+import type { AskPlan } from "../schemas/ask.ts";
 import type { LogEntry } from "../schemas/event.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import { messagesOf } from "../src/providers/conversation.ts";
 import { evolve, passOver } from "../src/run/evolve.ts";
-import { initialState, type RunState } from "../src/run/state.ts";
+import { initialState, type Charter, type RunState } from "../src/run/state.ts";
 import { begunIn } from "../src/run/turns.ts";
 import { eventOf } from "../src/wire/log-entry.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
@@ -28,7 +29,7 @@ export function acceptedRow(plan: RunRow["plan"], startedAt: number): RunRow {
 
 /** `request`: that of a run that lives. */
 export function acceptedState({ plan, startedAt }: RunRow, request?: StartRequest): RunState {
-  const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs, agent } = plan;
+  const { runId, chain, policies, limits, decision, totalMs, asks, hedgeAfterMs, agent, ask } = plan;
   const { onMidStreamFailure } = policies;
   const { maxOutputBytes, maxRecoveries, retryBudgetMs } = limits;
   const begun = request === undefined ? "" : begunIn(messagesOf(request));
@@ -55,8 +56,14 @@ export function acceptedState({ plan, startedAt }: RunRow, request?: StartReques
       callIds: agent.callIds,
       ...(agent.title !== undefined && { title: agent.title }),
     },
+    ...(ask !== undefined && { found: foundBy(ask) }),
   });
 }
+
+const foundBy = ({ hits, trace, refusal }: AskPlan): NonNullable<Charter["found"]> => ({
+  retrieval: { hits, ...(trace !== undefined && { trace }) },
+  ...(refusal !== undefined && { refusal: refusal.text }),
+});
 
 /** All stored entries after `after` applied, segment by segment; up to the first damaged one, if there is any. */
 export function foldLog(

@@ -103,6 +103,7 @@ function isFlushFirst(event: Logged): boolean {
     case "usage":
     case "tool_progress":
     case "context_usage":
+    case "retrieval":
     case "title":
     case "other":
       return false;

@@ -99,8 +99,17 @@ export interface SearchAsk {
   trace: boolean;
   /** Documents that were not updated for longer are stale; 0: none ever is. */
   staleMs: number;
+  /** The chunks' texts are wanted as well: the first ones, until they have more characters than this, at least one. */
+  textChars?: number;
 }
 
 export type SearchAnswer =
-  | { found: true; hits: KebabHit[]; nextCursor: string | null; truncated: boolean; trace?: SearchTrace }
+  | {
+      found: true;
+      hits: KebabHit[];
+      nextCursor: string | null;
+      truncated: boolean;
+      trace?: SearchTrace;
+      texts?: string[];
+    }
   | { found: false; refused: "no_collection" | "stale_cursor" };

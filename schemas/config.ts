@@ -214,6 +214,20 @@ const kebabSchema = objectOnly(
   v.strictObject({
     /** A document that was not updated for longer is stale; 0: none ever is. */
     staleDays: v.optional(wholeNumber(0, 36_500), 30),
+    /** A question whose best hit scores less asks no model. */
+    scoreGate: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 0.3),
+    texts: v.optional(
+      objectOnly(
+        v.strictObject({
+          /** The answer to a question for which nothing, or nothing good enough, was found. */
+          noEvidence: v.optional(
+            v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
+            "There is not enough evidence: the documents hold nothing on this question.",
+          ),
+        }),
+      ),
+      {},
+    ),
   }),
 );
 

@@ -102,6 +102,13 @@ const attempt = v.looseObject({
   reportedModel: v.optional(v.string()),
   message: v.optional(v.string()),
 });
+const retrieval = v.looseObject({
+  /** Best first. */
+  hits: v.optional(v.array(v.record(v.string(), v.unknown()))),
+  /** The hits as JSON text, instead of `hits`, when one holds a secret-looking key. */
+  hitsJson: v.optional(v.string()),
+  trace: v.optional(v.record(v.string(), v.unknown())),
+});
 const diagnostic = v.looseObject({ code: v.optional(v.string()) });
 
 /** Payload schema of every event type this version writes. */
@@ -121,6 +128,7 @@ export const payloadSchemas = {
   title: v.looseObject({ title: v.string() }),
   step,
   max_steps: maxSteps,
+  retrieval,
   terminal: outcomeSchema,
 };
 export type EventType = keyof typeof payloadSchemas;
@@ -177,6 +185,7 @@ export const streamEventSchema = v.variant("type", [
   event("title"),
   event("step"),
   event("max_steps"),
+  event("retrieval"),
   event("terminal"),
 ]);
 
@@ -200,5 +209,6 @@ export const logEventSchema = v.variant("type", [
   numbered("title"),
   numbered("step"),
   numbered("max_steps"),
+  numbered("retrieval"),
   numbered("terminal"),
 ]);

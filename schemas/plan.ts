@@ -1,4 +1,5 @@
 // What the edge hands to a run's object at its start, and the object keeps for as long as the run lives.
+import type { AskPlan } from "./ask.ts";
 import type { Locality } from "./attempt.ts";
 import type { AdapterId, BreakerSettings, HedgeSettings, Limits, Target } from "./config.ts";
 import type { FailureClass } from "./failure.ts";
@@ -120,6 +121,8 @@ export interface RunPlan {
   thread?: ThreadRef;
   /** The run is carried out elsewhere, and its events are pushed: then no target is called, and the chain is empty. */
   push?: PushPlan;
+  /** The run answers a question from what was found for it. */
+  ask?: AskPlan;
   /** The run whose open calls this one settles: its object lets only one run do that. */
   continues: string | undefined;
 }

@@ -97,6 +97,7 @@ export const pushedEventSchema = v.variant("type", [
   pushed("title"),
   pushed("step"),
   pushed("max_steps"),
+  pushed("retrieval"),
   pushed("terminal"),
 ]);
 

@@ -34,7 +34,7 @@ export const searchRequestSchema = v.object({
 export type SearchRequest = v.InferOutput<typeof searchRequestSchema>;
 
 const lineSchema = v.object({ start: line, end: line, section: nullableText });
-const citationSchema = v.object({
+export const citationSchema = v.object({
   schema_version: v.literal("citation.v1"),
   kind: v.literal("line"),
   path: v.string(),
@@ -79,7 +79,7 @@ export const hitSchema = v.object({
 export type KebabHit = v.InferOutput<typeof hitSchema>;
 
 const ranked = v.object({ chunk_id: id, doc_id: id, doc_path: v.string(), rank: line, score: v.number() });
-const traceSchema = v.object({
+export const traceSchema = v.object({
   lexical: v.array(ranked),
   vector: v.array(ranked),
   rrf_inputs: v.array(

@@ -1,4 +1,5 @@
 // The seam of the dialect ring: how log entries become bytes for one kind of client. A dialect keeps no state that the cursor cannot rebuild.
+import type { AskPlan } from "../../schemas/ask.ts";
 import type { LogEntry } from "../../schemas/event.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
 import type { StreamMode, ThreadBase } from "../../schemas/thread.ts";
@@ -9,6 +10,8 @@ export interface DialectRun extends FollowedRun {
   /** Unix epoch, milliseconds. */
   startedAt: number;
   chatId?: string;
+  /** What was found for the question that the run answers. */
+  ask?: AskPlan;
   /** Of one step, at most. */
   maxAttempts?: number;
   thread?: DialectThread;

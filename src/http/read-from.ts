@@ -75,7 +75,7 @@ export function dialectOf(request: Request): Result<DialectId> {
   const dialect = new URL(request.url).searchParams.get("dialect") ?? "inderun";
   if (!isDialectId(dialect)) return refused(fieldProblem(field, "names no dialect of this server", "enum"));
   return dialectIn(dialect, framingOf(request) ?? "sse") === undefined
-    ? refused(fieldProblem(field, "names a dialect that does not come as NDJSON", "enum"))
+    ? refused(fieldProblem(field, "names a dialect that does not come in this framing", "enum"))
     : found(dialect);
 }
 

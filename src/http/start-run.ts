@@ -1,4 +1,5 @@
 // From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
+import type { AskPlan } from "../../schemas/ask.ts";
 import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
 import type { ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
 import { PUSHED } from "../../schemas/push.ts";
@@ -107,6 +108,7 @@ export interface Planning {
   chat?: ChatRef | undefined;
   /** With an agent. */
   thread?: ThreadRef | undefined;
+  ask?: AskPlan | undefined;
   /** What the request itself brings a model to read, where the server adds to it; else all of it. */
   brings?: Brought;
   continues?: string | undefined;
@@ -155,7 +157,7 @@ function basicPlan(
   request: StartRequest,
   planning: Planning,
 ): Omit<RunPlan, "chain" | "totalMs" | "asks" | "hedge" | "decision"> {
-  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, continues } = planning;
+  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, ask, continues } = planning;
   // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
   const { metadata, ...asked } = request;
   return {
@@ -176,6 +178,7 @@ function basicPlan(
     agent,
     chat,
     ...(thread !== undefined && { thread }),
+    ...(ask !== undefined && { ask }),
     continues,
     ...(metadata !== undefined && { metadata }),
   };
@@ -202,8 +205,12 @@ function largestField(brings: Brought): string {
 }
 
 /** `requestId`, else a name made from the key, else a random one. */
-async function nameOf(request: StartRequest, idempotencyKey: string | undefined, tenant: string): Promise<string> {
-  if (request.requestId !== undefined) return request.requestId;
+export async function nameOf(
+  { requestId }: Pick<StartRequest, "requestId">,
+  idempotencyKey: string | undefined,
+  tenant: string,
+): Promise<string> {
+  if (requestId !== undefined) return requestId;
   if (idempotencyKey === undefined) return `run_${crypto.randomUUID().replaceAll("-", "")}`;
   return keyedName(tenant, idempotencyKey);
 }

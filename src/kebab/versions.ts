@@ -7,4 +7,6 @@ export const PARSER_VERSIONS: Record<DocumentMedia, string> = {
   html: "html-v1",
 };
 export const CHUNKER_VERSION = "heading-v1";
+/** Of the rules and the form in which a model is given sources. */
+export const PROMPT_VERSION = "rag-v4";
 export const INDEX_VERSION = "fts5-bigram-v1";

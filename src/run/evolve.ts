@@ -87,6 +87,7 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       heap(next, event.payload);
       next.capped = true;
       break;
+    case "retrieval":
     case "tool_progress":
     case "context_usage":
       heap(next, event.payload);

@@ -10,6 +10,7 @@ import { cancel, complete, fail, failAttempt } from "./endings.ts";
 import { failedOutcome } from "./outcome.ts";
 import { loseProducer, takePushed } from "./pushed.ts";
 import { recover, resume } from "./recovery.ts";
+import { logRetrieval, refuse } from "./retrieval.ts";
 import { liveAttempts, type RunState } from "./state.ts";
 import { abort, emit, telemetry, type Step } from "./step.ts";
 import { startSteps, toolDone, toolProgress } from "./steps.ts";
@@ -127,6 +128,8 @@ function start(step: Step, at: number, unavailable: readonly string[], unsupport
   for (const parameter of unsupported) {
     emit(step, at, { type: "diagnostic", payload: { code: "parameter_unsupported", parameter } });
   }
+  logRetrieval(step, at);
+  if (refuse(step, at)) return;
   if (step.state.charter.agent === undefined) openFirst(step, at, first);
   else startSteps(step, at);
 }

@@ -55,9 +55,10 @@ function eventFrom(type: string, payload: Record<string, unknown>): PushedEvent 
   return issues.length > 0 ? { issues } : loggable(event);
 }
 
-/** Inputs and outputs of tools belong to the user and may name anything. */
+/** Inputs and outputs of tools, and what was found, belong to the user and may name anything. */
 const isUserMaterial = (type: string, path: string): boolean =>
   (type === "tool_call" && /^\/(input|echo)$/.test(path)) ||
+  (type === "retrieval" && path === "/hits") ||
   (type === "tool_result" && /^\/(output|renderData)$/.test(path));
 
 function* faultsOf(event: Exclude<PushedEvent, { type: "other" }>): Generator<ValidationIssue> {
@@ -88,6 +89,12 @@ function* faultsOf(event: Exclude<PushedEvent, { type: "other" }>): Generator<Va
       yield* idFaults(event.payload);
       yield* textFaults({ outputJson }, false);
       yield* textFaults({ renderDataJson }, true);
+      break;
+    }
+    case "retrieval": {
+      const { hits, hitsJson } = event.payload;
+      if (hits === undefined && hitsJson === undefined) yield issue("/payload/hits", "is missing", "required");
+      yield* textFaults({ hitsJson }, false);
       break;
     }
     case "content_delta":
@@ -133,6 +140,10 @@ function loggable(event: PushedEvent): PushedEvent {
         type: "tool_result",
         payload: { ...rest, ...material, ...asText("renderData", renderData, renderDataJson) },
       };
+    }
+    case "retrieval": {
+      const { hits, hitsJson, ...rest } = event.payload;
+      return { type: "retrieval", payload: { ...rest, ...asText("hits", hits, hitsJson) } };
     }
     case "content_delta":
     case "content_snapshot":
@@ -207,6 +218,7 @@ export function pushedFaults(state: RunState, events: readonly PushedEvent[], fr
         if (next === 0) [next, isOpen] = shown(next, isOpen);
         break;
       case "diagnostic":
+      case "retrieval":
       case "tool_progress":
       case "context_usage":
       case "title":

@@ -59,6 +59,7 @@ function take(step: Step, at: number, event: PushedEvent): void {
       if (fits(step, at, event.payload)) emitOther(step, at, event.name, event.payload);
       return;
     case "diagnostic":
+    case "retrieval":
     case "tool_progress":
     case "context_usage":
     case "title":

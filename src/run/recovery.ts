@@ -3,6 +3,7 @@ import type { Failure } from "../../schemas/failure.ts";
 import { continuation, decideAgain, isShown, open, openFirst } from "./chain.ts";
 import { fail, failAttempt, supersede } from "./endings.ts";
 import { damagedOutcome, failedOutcome } from "./outcome.ts";
+import { refuse } from "./retrieval.ts";
 import { liveAttempts, onMidStreamFailure, speaker, stepAttempts, stepChain } from "./state.ts";
 import { emit, retract, type Step } from "./step.ts";
 import { isOver, resumeSteps } from "./steps.ts";
@@ -27,6 +28,7 @@ export function recover(step: Step, at: number, reservedTo: number, damaged: boo
 
 /** The crash was ours, so the same target gets another try; what was shown decides as after any failure. */
 export function resume(step: Step, at: number, recoveries: number): void {
+  if (refuse(step, at)) return;
   const { charter, calls, stepBegun, stepEnd } = step.state;
   const isAsked = charter.agent === undefined || (stepBegun && stepEnd === undefined);
   const mayGoOn = recoveries <= charter.maxRecoveries;

@@ -1,5 +1,6 @@
 // A run as its rules see it, and what can be read off it. The state is the fold of the log: nothing here changes it.
 import type { AttemptRecord } from "../../schemas/attempt.ts";
+import type { Payload } from "../../schemas/event.ts";
 import type { Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { Asks, PlannedTarget, RouteDecision } from "../../schemas/plan.ts";
@@ -34,6 +35,8 @@ export interface Charter {
   agent: Agent | undefined;
   /** The run is carried out elsewhere: a producer pushes its events, and no target is called. */
   isPushed?: boolean;
+  /** What the run begins with, when it answers from documents. `refusal`: the answer, for which no model is asked. */
+  found?: { retrieval: Payload<"retrieval">; refusal?: string };
   /** The text that the conversation ends in, when that is the assistant's: the first step's model goes on from it. Only a live run has it. */
   begun?: string;
 }

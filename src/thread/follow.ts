@@ -162,6 +162,7 @@ function take(next: Following, event: LogEvent, told: Told[]): void {
       return;
     case "terminal":
       return end(next, event, told);
+    case "retrieval":
     case "lifecycle":
     case "tool_progress":
     case "context_usage":

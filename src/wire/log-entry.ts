@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { logEventSchema, type LogEntry, type LogEvent, type Payload } from "../../schemas/event.ts";
 import { exactValue } from "./exact-json.ts";
-import { asRecord, parseJson, type JsonRecord } from "./json.ts";
+import { asArray, asRecord, parseJson, type JsonRecord } from "./json.ts";
 
 /**
  * `undefined` for an entry of a type that this version does not know. The event itself goes on, not valibot's copy: the copy
@@ -28,6 +28,10 @@ export const exactOutputOf = ({ output, outputJson }: Payload<"tool_result">): u
 
 export const renderDataOf = ({ renderData, renderDataJson }: Payload<"tool_result">): JsonRecord | undefined =>
   renderData ?? recordIn(renderDataJson);
+
+/** What was found, whatever it looks like. */
+export const hitsOf = ({ hits, hitsJson }: Payload<"retrieval">): readonly unknown[] =>
+  hits ?? asArray(hitsJson === undefined ? undefined : parseJson(hitsJson)?.value);
 
 function recordIn(json: string | undefined): JsonRecord | undefined {
   return json === undefined ? undefined : asRecord(parseJson(json)?.value);

@@ -11,7 +11,7 @@ const folder = path.resolve(
 );
 const known = new Map<string, ValidateFunction>();
 
-type Published = "citation" | "error" | "schema" | "search_hit" | "search_response";
+type Published = "answer" | "answer_event" | "citation" | "error" | "schema" | "search_hit" | "search_response";
 
 /** What is wrong with a value as the published schema has it; `undefined` when nothing is, or the schema is not at hand. */
 export function publishedFault(name: Published, value: unknown): string | undefined {

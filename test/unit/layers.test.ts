@@ -27,7 +27,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/text/", may: [...adapters, "src/text/", "htmlparser2"] },
   { folder: "src/kebab/", may: [...adapters, "src/text/", "src/kebab/", "src/run/utf8.ts"] },
   { folder: "src/providers/", may: [...adapters, "src/providers/", "aws4fetch"] },
-  { folder: "src/dialects/", may: [...adapters, "src/thread/", "src/dialects/"] },
+  { folder: "src/dialects/", may: [...adapters, "src/thread/", "src/kebab/", "src/dialects/"] },
   {
     folder: "src/http/",
     may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "holdfast.config.json"],

@@ -166,6 +166,7 @@ describe("the log of a pushed run", () => {
       { type: "content_delta", payload: { text: "A", lang: "en" } },
       call("c1", { input: { apiKey: "x" }, execution: "client" }),
       result("c1", { output: { nextToken: "y" } }),
+      { type: "retrieval", payload: { hits: [{ apiKey: "z" }], trace: { ms: 1 } } },
     );
     expect(run.events[1]).toMatchObject({ type: "other", name: "subagent.progress", payload: { deep: [{ n: 1 }] } });
     expect(run.events.find(({ type }) => type === "content_delta")?.payload).toEqual({ text: "A", lang: "en" });
@@ -176,6 +177,7 @@ describe("the log of a pushed run", () => {
       execution: "client",
       inputJson: '{"apiKey":"x"}',
     });
+    expect(of("retrieval")).toEqual({ hitsJson: '[{"apiKey":"z"}]', trace: { ms: 1 } });
     expect(of("tool_result")).toEqual({ toolCallId: "c1", toolName: "look", outputJson: '{"nextToken":"y"}' });
   });
 

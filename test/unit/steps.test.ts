@@ -82,6 +82,7 @@ function line(event: LogEvent): string[] {
     case "usage":
     case "context_usage":
     case "max_steps":
+    case "retrieval":
       return [event.type];
   }
 }

@@ -44,6 +44,8 @@ const named = (toolCallId: string, toolName: string, input: Record<string, unkno
 const titled = { title: { provisional: "What is the weather", generate: true } };
 const ofAgent = charter(["p1"], { agent: agent(["look", "ask_delete"], { maxSteps: 2, ...titled }) });
 
+const found = { hits: [{ rank: 1, doc_path: "a.md" }], trace: { lexical: [] } };
+
 export const sampleRuns: { name: string; run: Drive }[] = [
   {
     name: "completed",
@@ -98,6 +100,17 @@ export const sampleRuns: { name: string; run: Drive }[] = [
   {
     name: "an approval that waits",
     run: drive(ofAgent, [begin, says("p1", named("c1", "ask_delete"), stopped("tool_calls")), { type: "title" }]),
+  },
+  {
+    name: "an answer from documents",
+    run: drive(charter(["p1"], { found: { retrieval: found } }), [
+      begin,
+      says("p1", text("So [#1]."), stopped("stop")),
+    ]),
+  },
+  {
+    name: "too little found",
+    run: drive(charter(["p1"], { found: { retrieval: { hits: [] }, refusal: "Nothing on this." } }), [begin]),
   },
   {
     name: "a decision carried out",

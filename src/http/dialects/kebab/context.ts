@@ -9,6 +9,7 @@ export interface KebabContext {
   /** Path parameters as they were meant; empty where the path has none. */
   collection: string;
   docPath: string;
+  runId: string;
 }
 
 export const DEFAULT_COLLECTION = "default";
@@ -17,6 +18,8 @@ export const isCollectionName = (name: string): boolean => /^(?!\.{1,2}$)[A-Za-z
 
 export const collectionStub = (env: Env, tenant: string, collection: string) =>
   env.COLLECTION.getByName(`${tenant}/${collection}`);
+
+export const runStub = (env: Env, tenant: string, runId: string) => env.RUN.getByName(`${tenant}/${runId}`);
 
 const DAY_MS = 86_400_000;
 

@@ -1,13 +1,17 @@
 // The kebab family in the OpenAPI document: its paths, and the schemas that it brings. A test holds the list against the family's surface.
 import type * as v from "valibot";
 import * as documents from "../../../../schemas/dialects/kebab-documents.ts";
+import * as answers from "../../../../schemas/dialects/kebab-answer.ts";
 import * as kebab from "../../../../schemas/dialects/kebab.ts";
-import { body, json, parameter, ref } from "../../openapi-parts.ts";
+import { body, cursor, json, parameter, ref, runId } from "../../openapi-parts.ts";
 
 export const kebabSchemas: Record<string, v.GenericSchema> = {
   KebabSearchRequest: kebab.searchRequestSchema,
   KebabSearchResponse: kebab.searchResponseSchema,
   KebabSearchHit: kebab.hitSchema,
+  KebabAskRequest: answers.askRequestSchema,
+  KebabAnswerEvent: answers.answerEventSchema,
+  KebabAnswer: answers.answerSchema,
   KebabSchema: kebab.selfSchema,
   KebabError: kebab.kebabErrorSchema,
   KebabBatchEntry: documents.batchEntrySchema,
@@ -35,6 +39,14 @@ const doors = {
 const noCollection = fault("There is no such collection.");
 const noDocument = fault("There is no such collection, or it has no such document.");
 const gone = { description: "It is forgotten." };
+const answerLines = {
+  description: "A line per event, then the answer, or the error, as the last one.",
+  content: {
+    "application/x-ndjson": {
+      schema: { anyOf: [ref("KebabAnswerEvent"), ref("KebabAnswer"), ref("KebabError")] },
+    },
+  },
+};
 const text = { schema: { type: "string" } };
 const kept = {
   200: json("KebabIngestReport", "What was updated, and what is as it was."),
@@ -111,6 +123,54 @@ export const kebabPaths = {
       summary: "Forget a document",
       parameters: [collection, docId],
       responses: { ...doors, 204: gone, 404: noDocument },
+    },
+  },
+  "/kebab/ask": {
+    post: {
+      operationId: "kebabAsk",
+      summary: "Answer a question from a collection's documents, as a stream",
+      parameters: [
+        parameter("Idempotency-Key", "header", "The same key with the same body is the same run.", {
+          type: "string",
+          pattern: "^[\\x21-\\x7e]{1,255}$",
+        }),
+      ],
+      requestBody: body("KebabAskRequest"),
+      responses: {
+        ...doors,
+        200: answerLines,
+        404: fault("There is no such collection, or nothing in it to search in this mode."),
+        409: fault("The key was used for another question."),
+        413: fault("The body is too large."),
+        415: fault("The body is not application/json."),
+        429: fault("The tenant has too many active runs."),
+      },
+    },
+  },
+  "/kebab/runs/{runId}": {
+    get: {
+      operationId: "kebabReadAnswer",
+      summary: "Read the stream of a question's run again, or the rest of it",
+      parameters: [runId, ...cursor(["now"], "Live only.")],
+      responses: { ...doors, 200: answerLines, 404: fault("There is no such run, or its events are no longer kept.") },
+    },
+  },
+  "/kebab/runs/{runId}/cancel": {
+    post: {
+      operationId: "kebabCancelAsk",
+      summary: "Cancel a question's run; one that has ended stays as it is",
+      parameters: [runId],
+      requestBody: body("CancelRequest", false),
+      responses: {
+        ...doors,
+        200: {
+          description: "The stream's last line.",
+          content: { "application/json": { schema: { anyOf: [ref("KebabAnswer"), ref("KebabError")] } } },
+        },
+        404: fault("There is no such run."),
+        413: fault("The body is too large."),
+        415: fault("The body is not application/json."),
+      },
     },
   },
   "/kebab/search": {

@@ -54,6 +54,15 @@ export const noDocument = (path: string): KebabProblem => ({
   details: { doc_path: path },
 });
 
+export const noRun: KebabProblem = { reason: "not_found", message: "There is no such run." };
+
+export const noEmbeddings: KebabProblem = {
+  reason: "not_indexed",
+  message: "This server makes no embeddings: a search here is a lexical one.",
+  details: { expected: "an embedding target", found: "none" },
+  hint: "Leave mode out, or ask for lexical.",
+};
+
 /** UTF-16 units of a message: it may repeat what the request says. */
 const MAX_MESSAGE = 512;
 

@@ -1,17 +1,21 @@
 // The paths of the kebab family, and what surrounds each of its answers: configuration, key, CORS, faults. Nothing here leaves in another family's shape.
 import { Router } from "itty-router";
+import * as v from "valibot";
 import type { Config } from "../../../../schemas/config.ts";
+import { runIdSchema } from "../../../../schemas/run.ts";
 import { authorize } from "../../authorize.ts";
 import { preflight, withCors } from "../../cors.ts";
 import { dispatch, type Methods } from "../../dispatch.ts";
 import { faultProblem } from "../../fault.ts";
 import { decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
+import { ask } from "./ask.ts";
 import { deleteCollection, deleteDocument, readCollection, readDocument } from "./collections.ts";
 import { isCollectionName, type KebabContext } from "./context.ts";
 import { putBatch, putDocument } from "./ingest.ts";
 import { pathFault } from "./new-document.ts";
-import { badConfiguration, fromProblem, invalidInput, kebabProblemResponse } from "./problem.ts";
+import { badConfiguration, fromProblem, invalidInput, kebabProblemResponse, noRun } from "./problem.ts";
+import { cancelAsk, readAnswer } from "./runs.ts";
 import { search } from "./search.ts";
 import { readSelf } from "./self.ts";
 
@@ -25,6 +29,9 @@ const surface: Record<string, Methods<Handler>> = {
     GET: readDocument,
     DELETE: deleteDocument,
   },
+  "/kebab/ask": { POST: ask },
+  "/kebab/runs/:runId": { GET: readAnswer },
+  "/kebab/runs/:runId/cancel": { POST: cancelAsk },
   "/kebab/search": { POST: search },
   "/kebab/schema": { GET: readSelf },
 };
@@ -41,10 +48,11 @@ for (const [path, methods] of Object.entries(surface)) {
   router.all(path.replace(":docId", ":docId+"), ({ params }, env: Env, config: Config, request: Request) => {
     const collection = decodedParameter(params["collection"] ?? "");
     const docPath = decodedParameter(params["docId"] ?? "");
+    const runId = decodedParameter(params["runId"] ?? "");
     return dispatch(
       methods,
       request,
-      (handler) => admit(handler, { request, env, config, tenant: "", collection, docPath }, path),
+      (handler) => admit(handler, { request, env, config, tenant: "", collection, docPath, runId }, path),
       (allow) =>
         kebabProblemResponse({ reason: "method_not_allowed", message: `This path takes ${allow}.` }, { allow }),
     );
@@ -60,6 +68,7 @@ async function admit(handler: Handler, context: KebabContext, path: string): Pro
   }
   const fault = path.includes(":docId") ? pathFault(context.docPath) : undefined;
   if (fault !== undefined) return kebabProblemResponse(invalidInput("docId", `The document's path ${fault}.`));
+  if (path.includes(":runId") && !v.is(runIdSchema, context.runId)) return kebabProblemResponse(noRun);
   return handler({ ...context, tenant: tenant.value });
 }
 

@@ -14,12 +14,13 @@ import {
   kebabProblemResponse,
   kebabRefused,
   noCollection,
+  noEmbeddings,
   type KebabProblem,
   type KebabResult,
 } from "./problem.ts";
 
-const DEFAULT_K = 10;
-const DEFAULT_SNIPPET = 220;
+export const DEFAULT_K = 10;
+export const DEFAULT_SNIPPET = 220;
 
 export async function search({ request, env, config, tenant }: KebabContext): Promise<Response> {
   const asked = await readRequest(request, config);
@@ -67,13 +68,6 @@ async function readRequest(request: Request, config: Config): Promise<KebabResul
   const ask = askOf(parsed.output, config);
   return ask === undefined ? kebabRefused(staleCursor) : kebabFound({ collection, ask });
 }
-
-const noEmbeddings: KebabProblem = {
-  reason: "not_indexed",
-  message: "This server makes no embeddings: a search here is a lexical one.",
-  details: { expected: "an embedding target", found: "none" },
-  hint: "Leave mode out, or ask for lexical.",
-};
 
 /** `undefined` when the cursor is none. */
 function askOf(asked: SearchRequest, config: Config): SearchAsk | undefined {

@@ -1,6 +1,6 @@
 // `GET /kebab/schema`: what this server can do, and what a collection of it holds.
 import type { KebabSelf } from "../../../../schemas/dialects/kebab.ts";
-import { CHUNKER_VERSION, INDEX_VERSION, PARSER_VERSIONS } from "../../../kebab/versions.ts";
+import { CHUNKER_VERSION, INDEX_VERSION, PARSER_VERSIONS, PROMPT_VERSION } from "../../../kebab/versions.ts";
 import { API_VERSION } from "../../describe.ts";
 import {
   collectionStub,
@@ -14,6 +14,8 @@ import {
 import { invalidInput, kebabProblemResponse } from "./problem.ts";
 
 const schemas = [
+  "answer.v1",
+  "answer_event.v1",
   "citation.v1",
   "collection.v1",
   "doc_summary.v1",
@@ -32,7 +34,7 @@ const capabilities = {
   rag_multi_turn: false,
   search_cache: false,
   incremental_ingest: true,
-  streaming_ask: false,
+  streaming_ask: true,
   http_daemon: true,
   mcp_server: false,
   single_file_ingest: true,
@@ -57,7 +59,7 @@ export async function readSelf({ request, env, config, tenant }: KebabContext): 
       active_parsers: held.parsers,
       active_chunkers: held.chunkers,
       embedding_version: "none",
-      prompt_template_version: "none",
+      prompt_template_version: PROMPT_VERSION,
       index_version: INDEX_VERSION,
       corpus_revision: held.revision,
     },
