@@ -5,12 +5,15 @@ interface Described {
   content?: Record<string, { schema: object }>;
 }
 interface Operation {
+  requestBody?: object;
   responses: Record<string, Described>;
 }
 
 export interface Description {
   /** `METHOD path` of all operations below this path. */
   operations(below: string): string[];
+  /** Whether an operation has a body. */
+  takesBody(operation: string): boolean;
   /** What is wrong with an answer to an operation; `undefined` when it is as it is described. Reads the body. */
   faultOf(operation: string, response: Response): Promise<string | undefined>;
   /** Whether a value is as the schema of this name says. */
@@ -32,6 +35,10 @@ export async function descriptionOf(origin: string): Promise<Description> {
       Object.entries(document.paths).flatMap(([path, methods]) =>
         path.startsWith(below) ? Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`) : [],
       ),
+    takesBody(operation) {
+      const [method = "", path = ""] = operation.split(" ");
+      return document.paths[path]?.[method.toLowerCase()]?.requestBody !== undefined;
+    },
     async faultOf(operation, response) {
       const [method = "", path = ""] = operation.split(" ");
       const described = document.paths[path]?.[method.toLowerCase()]?.responses[response.status];
