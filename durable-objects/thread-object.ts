@@ -145,7 +145,8 @@ export class ThreadObject extends DurableObject<Env> {
     if (thread === undefined) return "unknown";
     if (thread.activeRun !== undefined) return "busy";
     this.ctx.storage.transactionSync(() => {
-      this.#forgotten.add(this.#runs.runIds(), undefined, Date.now());
+      // A run of ours may have the name that a producer gave to one of its own: it is another run.
+      this.#forgotten.add(this.#runs.ownRunIds(), undefined, Date.now());
       this.#runs.removeAll();
       this.#state.removeAll();
       this.#records.clear();

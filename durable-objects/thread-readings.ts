@@ -95,9 +95,9 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
   const runView = (run: ThreadRunRow): ThreadRunView[] => {
     const { runId, assistantId, status, metadata, kwargs, strategy, createdAt, updatedAt, stopReason, error } = run;
     if (status === "lost") return [];
-    return [
-      { runId, threadId, assistantId, status, metadata, kwargs, strategy, createdAt, updatedAt, stopReason, error },
-    ];
+    const ends = { createdAt, updatedAt, stopReason, error };
+    const isPushed = run.pushed && ({ pushed: true } as const);
+    return [{ runId, threadId, assistantId, status, metadata, kwargs, strategy, ...ends, ...isPushed }];
   };
 
   return {

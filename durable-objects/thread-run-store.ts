@@ -49,6 +49,8 @@ export interface ThreadRunStore {
   list(limit: number): ThreadRunRow[];
   /** Of all runs. */
   runIds(): string[];
+  /** Of those that objects of ours run. */
+  ownRunIds(): string[];
   /** Of the runs with one of these words. */
   runIdsOf(statuses: readonly ThreadRunStatus[]): string[];
   /** Runs in whose place another one has succeeded. */
@@ -130,6 +132,11 @@ export function threadRunStore(storage: DurableObjectStorage): ThreadRunStore {
     runIds: () =>
       sql
         .exec("SELECT run_id FROM run")
+        .toArray()
+        .map((row) => maybeText(row["run_id"]) ?? ""),
+    ownRunIds: () =>
+      sql
+        .exec("SELECT run_id FROM run WHERE pushed = 0")
         .toArray()
         .map((row) => maybeText(row["run_id"]) ?? ""),
     runIdsOf: (statuses) =>

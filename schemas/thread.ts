@@ -128,6 +128,8 @@ export interface ThreadView {
 
 export interface ThreadRunView {
   runId: string;
+  /** It is carried out elsewhere: a run of ours that has its name is another one. */
+  pushed?: true;
   threadId: string;
   assistantId: string | null;
   status: ThreadRunStatus;

@@ -7,10 +7,13 @@ import {
   newThreadId,
   openDeerHouse,
   refusalOf,
+  runOf,
   saying,
+  textsOf,
   type DeerHouse,
   type Json,
 } from "../support/deerflow.ts";
+import { until } from "./house.ts";
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/;
 
@@ -227,6 +230,31 @@ test("R-DFH-21 records are pushed in order, numbered in the thread, and a repeat
     { code: "ended", message: expect.any(String), status: "success" },
   ]);
   expect((await list(`/threads/${id}/messages`)).map(({ seq }) => seq)).toEqual(Object(taken).seqs.slice(1));
+});
+
+test("R-DFH-28 a pushed run is none of ours that has its name: it shows nothing of that, and deletes nothing of it", async () => {
+  const { id, first } = await talk();
+  const { runId: held, leave } = await house.hanging(await house.thread());
+  for (const name of [first, held]) {
+    const other = newThreadId();
+    const path = `/threads/${other}/runs/${name}`;
+    const body = { sequence: 0, records: [asked], if_not_exists: "create" };
+    await jsonOf(await house.call("POST", `${path}/events`, body));
+    expect(await refused("GET", `${path}/stream`)).toEqual([
+      409,
+      `Run ${name} is not active on this worker and cannot be streamed`,
+    ]);
+    await jsonOf(await house.call("POST", `${path}/events`, { sequence: 1, end: { status: "success" } }));
+    expect((await runOf(await house.call("GET", `${path}/stream`))).frames.map(({ event }) => event)).toEqual(["end"]);
+    expect(textsOf(await get(`${path}/join`))).not.toContain("Noon.");
+    house.provider.on(MODEL, says("Hello."));
+    const { runId: own } = await house.run(other);
+    await jsonOf(await house.call("DELETE", `/threads/${other}`));
+    await until(async () => (await fetch(`${house.runs}/${own}`)).status === 404, "the thread's own run is forgotten");
+  }
+  expect(await get(`/threads/${id}/runs/${first}/join`)).toMatchObject({ messages: expect.any(Array) });
+  for (const name of [first, held]) expect((await fetch(`${house.runs}/${name}`)).status).toBe(200);
+  await leave();
 });
 
 test("R-DFH-21 a record that breaks its type is refused by its place, and one of a run that is carried out here", async () => {

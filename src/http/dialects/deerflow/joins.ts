@@ -1,7 +1,7 @@
 // Runs that are there already, read or waited for over HTTP.
-import type { ThreadRunStatus } from "../../../../schemas/thread.ts";
+import type { ThreadRunStatus, ThreadRunView } from "../../../../schemas/thread.ts";
 import { framingOf } from "../../read-from.ts";
-import { runStub, threadOf, type DeerContext } from "./context.ts";
+import { threadOf, type DeerContext } from "./context.ts";
 import {
   conflict,
   deerFound,
@@ -12,7 +12,7 @@ import {
   type DeerResult,
 } from "./problem.ts";
 import { queryReader } from "./query.ts";
-import { deerQuery, END_FRAME, readFromId, streamResponse } from "./reading.ts";
+import { attachTo, deerQuery, END_FRAME, readFromId, streamResponse } from "./reading.ts";
 import { absence } from "./rows.ts";
 import { cancel } from "./runs.ts";
 import { endOfRun } from "./waiting.ts";
@@ -39,23 +39,24 @@ export async function joinRun(context: DeerContext): Promise<Response> {
 
 async function joined(context: DeerContext): Promise<Response> {
   const { request, config, threadId, runId } = context;
-  const status = await statusOf(context);
-  if (!status.ok) return deerProblemResponse(status.problem);
-  const waitMs = isActive(status.value) ? config.limits.attachWaitMs : 0;
-  const answer = await runStub(context, runId).attach(deerQuery(readFromId(request), waitMs));
+  const run = await runOf(context);
+  if (!run.ok) return deerProblemResponse(run.problem);
+  const { status } = run.value;
+  const waitMs = isActive(status) ? config.limits.attachWaitMs : 0;
+  const answer = await attachTo(context, run.value, deerQuery(readFromId(request), waitMs));
   if (answer instanceof Response) return streamResponse(answer.body, threadId, runId);
   // An active run that is nowhere to be read is recorded by somebody else.
-  return isActive(status.value)
+  return isActive(status)
     ? deerProblemResponse(conflict(`Run ${runId} is not active on this worker and cannot be streamed`))
     : streamResponse(END_FRAME, threadId, runId);
 }
 
-async function statusOf(context: DeerContext): Promise<DeerResult<ThreadRunStatus>> {
+async function runOf(context: DeerContext): Promise<DeerResult<ThreadRunView>> {
   const { threadId, runId } = context;
   const thread = threadOf(context);
   const [view, run] = await Promise.all([thread.view(), thread.run(runId)]);
   if (view === undefined) return deerRefused(noSuchThread(threadId));
-  return run === undefined ? deerRefused(noSuchRun(runId)) : deerFound(run.status);
+  return run === undefined ? deerRefused(noSuchRun(runId)) : deerFound(run);
 }
 
 const isActive = (status: ThreadRunStatus): boolean => status === "pending" || status === "running";

@@ -1,6 +1,8 @@
 // A run's stream as this family's clients read it: its headers, where it goes on, and why there may be none.
-import type { AttachQuery, ReadFrom } from "../../../../schemas/attach.ts";
+import type { AttachQuery, ReadFrom, Refusal } from "../../../../schemas/attach.ts";
+import type { ThreadRunView } from "../../../../schemas/thread.ts";
 import { sseNamedFrame } from "../../../wire/sse-writer.ts";
+import { runStub, type DeerContext } from "./context.ts";
 
 export const deerQuery = (from: ReadFrom, waitMs: number): AttachQuery => ({
   dialect: "deerflow",
@@ -8,6 +10,17 @@ export const deerQuery = (from: ReadFrom, waitMs: number): AttachQuery => ({
   from,
   waitMs,
 });
+
+/** A run that is carried out elsewhere is nowhere to be read. */
+export async function attachTo(
+  context: DeerContext,
+  { runId, pushed }: Pick<ThreadRunView, "runId" | "pushed">,
+  query: AttachQuery,
+): Promise<Response | Refusal> {
+  if (pushed === true) return { refused: "not_found" };
+  const answer: Response | Refusal = await runStub(context, runId).attach(query);
+  return answer;
+}
 
 /** After the frame that was seen last; without one, or with one that is not known, from the beginning. */
 export function readFromId(request: Request): ReadFrom {

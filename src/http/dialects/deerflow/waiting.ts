@@ -1,7 +1,7 @@
 // The end of a run as one JSON value. While the run goes on, white space keeps the connection in use: nobody on the way takes it for dead.
 import type { JsonRecord } from "../../../../schemas/json.ts";
-import { json, runStub, threadOf, type DeerContext } from "./context.ts";
-import { runHeaders } from "./reading.ts";
+import { json, threadOf, type DeerContext } from "./context.ts";
+import { attachTo, runHeaders } from "./reading.ts";
 import { valuesOf } from "./thread-form.ts";
 
 const encoder = new TextEncoder();
@@ -17,7 +17,8 @@ const atOnce = { "cache-control": "no-store, no-transform", "content-encoding": 
 export async function endOfRun(context: DeerContext): Promise<Response> {
   const { config, threadId, runId } = context;
   const headers = runHeaders(threadId, runId);
-  const answer = await runStub(context, runId).attach({
+  const run = await threadOf(context).run(runId);
+  const answer = await attachTo(context, run ?? { runId }, {
     dialect: "inderun",
     framing: "sse",
     from: "now",
