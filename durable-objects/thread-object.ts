@@ -34,6 +34,7 @@ import type {
   ThreadUpdate,
   ThreadUpdateAnswer,
   ThreadView,
+  ThreadWaitingAnswer,
 } from "../schemas/thread.ts";
 import { checkpointId } from "../src/thread/checkpoint-id.ts";
 import { forgottenRuns } from "./forgotten-runs.ts";
@@ -182,6 +183,7 @@ export class ThreadObject extends DurableObject<Env> {
         // A start that will be refused ends no run.
         const fitting = this.#openings.fit(request);
         if (fitting.refused !== undefined) return { begun: false, ...fitting };
+        if (!this.#openings.isAwaited(request)) return { begun: false, refused: "not_waiting" };
         await this.#ends.hasten(active, request.strategy);
       }
       await pass("ended", this.ctx);
@@ -237,6 +239,11 @@ export class ThreadObject extends DurableObject<Env> {
   /** The state that a run has left, or has come to: whatever later ones made of it. */
   stateAfter(runId: string): ThreadStateAnswer {
     return this.#readings.stateAfter(runId);
+  }
+
+  /** What waits in the newest state, or at a checkpoint, for this run. */
+  waiting(forRun: string, checkpoint?: string): ThreadWaitingAnswer {
+    return this.#readings.waiting(forRun, checkpoint);
   }
 
   /** Whether a run has ended, waiting at most `waitMs` milliseconds for it. */

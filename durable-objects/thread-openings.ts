@@ -31,13 +31,17 @@ type Incoming = Pick<ThreadUpdate, "input" | "checkpointId" | "maxThreadBytes"> 
   kwargs?: JsonRecord;
 };
 
+type Settling = Pick<ThreadRunRequest, "checkpointId" | "continues" | "settles">;
+
 export interface ThreadOpenings {
   /** Whether this fits into the thread as it is. Changes nothing. */
   fit(incoming: Incoming): Fit | Misfit;
+  /** Whether just the calls that it settles wait where it is to begin. */
+  isAwaited(request: Settling): boolean;
   /** Begins a run under its name: the thread if it is missing, what the run brings, the run. One that does not fit changes nothing. */
-  begin(request: ThreadRunRequest, at: number): BegunRun | ({ begun: false } & Misfit);
-  /** Changes the state without a run: gives the new checkpoint. What waits for a user goes on waiting, unless it is answered. */
-  update(fitting: Fit, update: Pick<ThreadUpdate, "input" | "asNode">, at: number): number;
+  begin(request: ThreadRunRequest, at: number): BegunRun | ({ begun: false } & (Misfit | { refused: "not_waiting" }));
+  /** Changes the state without a run: gives the new checkpoint. What waits for a user goes on waiting, as long as it is an open call there. */
+  update(fitting: Fit, update: Pick<ThreadUpdate, "asNode">, at: number): number;
   /** The answer for a run that has begun: somebody else is about to start it too. */
   again(run: ThreadRunRow, maxConversationBytes: number): BegunRun;
   /** Whoever was to start this run could not. True when nobody else may start it any more. */
@@ -74,6 +78,15 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
       changes: reduced.changes,
       values: changesValues ? { ...base?.values, ...values } : undefined,
     };
+  };
+
+  const isAwaited = ({ checkpointId, continues, settles = [] }: Settling): boolean => {
+    if (settles.length === 0) return true;
+    const ready = store.thread() !== undefined;
+    const from = checkpointId === undefined ? (ready ? state.head()?.id : undefined) : checkpointNumber(checkpointId);
+    const waiting = ready ? readings.waitingAt(from) : undefined;
+    const waits = new Set(waiting?.callIds);
+    return waiting?.runId === continues && waits.size === settles.length && settles.every((id) => waits.has(id));
   };
 
   const threadFor = (request: ThreadRunRequest, at: number): { thread: ThreadRow; made: boolean } => {
@@ -123,10 +136,12 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
 
   return {
     fit,
+    isAwaited,
 
     begin(request, at) {
       const fitting = fit(request);
       if (fitting.refused !== undefined) return { begun: false, ...fitting };
+      if (!isAwaited(request)) return { begun: false, refused: "not_waiting" };
       const { runId } = request;
       storage.transactionSync(() => {
         const { thread, made } = threadFor(request, at);
@@ -164,10 +179,11 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
       return answerFor(begun(runId), request.maxConversationBytes, false);
     },
 
-    update({ parent, changes, values }, { input, asNode }, at) {
+    update({ parent, changes, values }, { asNode }, at) {
       return storage.transactionSync(() => {
         const thread = store.thread();
         if (thread === undefined) throw new Error("There is no thread to change.");
+        const waited = (state.head()?.interrupts ?? []).length > 0;
         const added = state.add({
           parent,
           source: "update",
@@ -177,10 +193,11 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
           ...(values !== undefined && { values }),
         });
         const waiting = parent === undefined ? [] : (state.checkpoint(parent)?.interrupts ?? []);
-        const answered = new Set(input.map((message) => message["tool_call_id"]));
-        const open = waiting.filter(({ id }) => !answered.has(id));
+        const calls = new Set(waiting.length > 0 ? readings.openCalls(added) : []);
+        const open = waiting.filter(({ id }) => calls.has(id));
         if (open.length > 0) state.saveInterrupts(added, open);
-        store.saveThread({ ...thread, updatedAt: at });
+        const status = waited && open.length === 0 ? "idle" : thread.status;
+        store.saveThread({ ...thread, status, updatedAt: at });
         return added;
       });
     },

@@ -7,8 +7,11 @@ import type {
   ThreadStateAnswer,
   ThreadStatus,
   ThreadView,
+  ThreadWaiting,
+  ThreadWaitingAnswer,
 } from "../schemas/thread.ts";
 import { checkpointId, checkpointNumber, ROOT, ROOT_CHECKPOINT } from "../src/thread/checkpoint-id.ts";
+import { openCallsOf, settledCalls } from "../src/thread/open-calls.ts";
 import type { ThreadRunRow, ThreadRunStore } from "./thread-run-store.ts";
 import type { Checkpoint, StatePlace, ThreadStates } from "./thread-state.ts";
 import type { ThreadRow, ThreadStore } from "./thread-store.ts";
@@ -21,6 +24,8 @@ const MAX_BASE = 2 * 1024 * 1024;
 const MAX_STATE = 8 * 1024 * 1024;
 /** UTF-8 bytes of messages that a model's conversation is made from. */
 const MAX_CONVERSATION = 16 * 1024 * 1024;
+/** Of a conversation in which open calls are looked for. */
+const MAX_OPEN = 1024 * 1024;
 /** How many times its own bytes a conversation is made from: long results of tools are cut in it, so it reaches further back. */
 const FURTHER_BACK = 8;
 
@@ -49,6 +54,11 @@ export interface ThreadReadings {
   state(id: string | undefined): ThreadStateAnswer;
   /** At the last checkpoint of a run; of one that was undone, or came to none, what it found. */
   stateAfter(runId: string): ThreadStateAnswer;
+  /** What waits in a state for this run, which may have begun there already. */
+  waiting(forRun: string, id: string | undefined): ThreadWaitingAnswer;
+  waitingAt(checkpoint: number | undefined): ThreadWaiting | undefined;
+  /** The calls of a state that have no result, of those that are the last. */
+  openCalls(checkpoint: number): string[];
   /** Newest first, strictly before this one; only the first holds its messages. */
   history(limit: number, before: string | undefined): ThreadState[] | undefined;
   /** What a conversation of so many bytes is made from: the newest messages at a checkpoint, and all of the system's. */
@@ -90,6 +100,32 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       messages: messages.map((message, index) => ({ message, runId: places[index]?.runId ?? null })),
       interrupts,
     };
+  };
+
+  const conversation = (checkpoint: number | undefined, maxBytes: number): Conversation => {
+    const places = newest(checkpoint, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
+    const messages = state.readAll(places);
+    const runIds = new Map<LangMessage, string>();
+    for (const [index, message] of messages.entries()) {
+      const runId = places[index]?.runId;
+      if (runId !== undefined) runIds.set(message, runId);
+    }
+    return { messages, runIds };
+  };
+
+  /** A change without a run leaves what waits to the run before it. */
+  const runBefore = (checkpoint: Checkpoint): string | undefined => {
+    if (checkpoint.runId !== undefined || checkpoint.parent === undefined) return checkpoint.runId;
+    const parent = state.checkpoint(checkpoint.parent);
+    return parent && runBefore(parent);
+  };
+
+  const waitingAt = (id: number | undefined): ThreadWaiting | undefined => {
+    const checkpoint = id === undefined ? undefined : state.checkpoint(id);
+    const callIds = checkpoint?.interrupts.map((interrupt) => interrupt.id) ?? [];
+    const runId = checkpoint && runBefore(checkpoint);
+    if (runId === undefined || callIds.length === 0) return undefined;
+    return { runId, callIds, settled: settledCalls(conversation(id, MAX_OPEN).messages, callIds) };
   };
 
   const runView = (run: ThreadRunRow): ThreadRunView[] => {
@@ -149,16 +185,19 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       if (before !== undefined && bound === undefined) return [];
       return state.checkpoints(bound, limit).map((checkpoint, index) => stateOf(checkpoint, index === 0));
     },
-    conversation(checkpoint, maxBytes) {
-      const places = newest(checkpoint, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
-      const messages = state.readAll(places);
-      const runIds = new Map<LangMessage, string>();
-      for (const [index, message] of messages.entries()) {
-        const runId = places[index]?.runId;
-        if (runId !== undefined) runIds.set(message, runId);
-      }
-      return { messages, runIds };
+    waiting(forRun, id) {
+      if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };
+      const number = id === undefined ? undefined : checkpointNumber(id);
+      const asked = id === undefined ? state.head() : number && state.checkpoint(number);
+      if (id !== undefined && number !== ROOT && !asked) return { found: false, refused: "unknown_checkpoint" };
+      const opened = runs.run(forRun)?.opened;
+      const begun = opened === undefined ? undefined : state.checkpoint(opened);
+      const waiting = waitingAt(begun === undefined ? asked && asked.id : begun.parent);
+      return { found: true, ...(waiting !== undefined && { waiting }) };
     },
+    waitingAt,
+    openCalls: (checkpoint) => openCallsOf(conversation(checkpoint, MAX_OPEN).messages),
+    conversation,
   };
 }
 

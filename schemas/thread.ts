@@ -98,6 +98,8 @@ export interface ThreadRunRequest {
   values?: JsonRecord;
   /** The run whose open calls this one settles. */
   continues?: string;
+  /** Those calls: it begins only in a state in which just they wait. */
+  settles?: string[];
   assistantId: string | null;
   metadata: JsonRecord;
   /** As the request had them, secrets removed. */
@@ -111,7 +113,10 @@ export interface ThreadRunRequest {
 export type ThreadRunAnswer =
   /** `repeat`: the run exists or is being started under this very name and request. */
   | { begun: true; repeat: boolean; messages: Message[]; callIds: string[]; human?: JsonRecord; title?: string }
-  | { begun: false; refused: "unknown_thread" | "unknown_checkpoint" | "active_run" | "conflict" | "full" }
+  | {
+      begun: false;
+      refused: "unknown_thread" | "unknown_checkpoint" | "active_run" | "conflict" | "full" | "not_waiting";
+    }
   /** `index`: of the input message that the reducer refuses. */
   | { begun: false; refused: "invalid_message"; index: number; message: string };
 
@@ -164,6 +169,18 @@ export interface ThreadState {
 export type ThreadStateAnswer =
   /** `state` is left out before anything was said in the thread. */
   { found: true; state?: ThreadState } | { found: false; refused: "unknown_thread" | "unknown_checkpoint" };
+
+/** The calls that wait in a state, and the run that left them there. */
+export interface ThreadWaiting {
+  runId: string;
+  callIds: string[];
+  /** What the state has as results of calls beside them. */
+  settled: Extract<Message, { role: "tool" }>[];
+}
+
+export type ThreadWaitingAnswer =
+  /** `waiting` is left out where nothing waits. */
+  { found: true; waiting?: ThreadWaiting } | { found: false; refused: "unknown_thread" | "unknown_checkpoint" };
 
 /** A change of a thread's state that no run makes. */
 export interface ThreadUpdate {

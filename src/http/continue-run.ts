@@ -7,11 +7,13 @@ import type { RunPlan } from "../../schemas/plan.ts";
 import type { ThreadRef } from "../../schemas/thread.ts";
 import { continuedRequest } from "../run/continued-request.ts";
 import { givenResults } from "../thread/input-messages.ts";
+import { stillOpen } from "../thread/open-calls.ts";
 import { nativeAgent } from "./native-agent.ts";
 import { threadStarted } from "./native-thread.ts";
 import { fieldProblem, found, issuesProblem, refused, type Problem, type Result } from "./problem.ts";
 import { startInThread, type BegunInThread } from "./start-in-thread.ts";
 import { planNative, type NamedStart } from "./start-run.ts";
+import { threadCalls } from "./thread-calls.ts";
 
 /**
  * Starts a run that goes on from `previousRunId`, in the thread of that one if it has one, or answers for the one that this
@@ -42,19 +44,22 @@ async function startAfter(
   config: Config,
   query: AttachQuery | undefined,
 ): Promise<Result<StartAnswer>> {
-  const waiting = await waitingRun(env, named.tenant, previousRunId);
-  if (!waiting.ok) return waiting;
-  const { thread } = waiting.value;
+  const left = await waitingRun(env, named.tenant, previousRunId);
+  if (!left.ok) return left;
+  const { thread } = left.value;
   const { threadId } = named.request;
   if (threadId !== undefined && threadId !== thread?.threadId) return refused(otherThread);
   const { maxActiveRuns } = config.limits;
   if (thread === undefined) {
-    const plan = planContinuation(named, previousRunId, waiting.value, config);
+    const plan = planContinuation(named, previousRunId, left.value, config);
     if (!plan.ok) return plan;
     return found(await env.RUN.getByName(`${named.tenant}/${named.runId}`).start(plan.value, maxActiveRuns, query));
   }
   const { tenant, runId, requestHash, idempotencyKey, request } = named;
-  const input = givenResults(runId, request.toolResults ?? [], waiting.value.open);
+  const standing = await threadCalls(env, tenant, thread.threadId).waiting(runId);
+  const inThread = standing.found && standing.waiting?.runId === previousRunId ? standing.waiting : undefined;
+  const waiting = inThread === undefined ? left.value : stillOpen(left.value, inThread);
+  const input = givenResults(runId, request.toolResults ?? [], waiting.open);
   const started = await startInThread(env, {
     tenant,
     begin: {
@@ -65,6 +70,7 @@ async function startAfter(
       strategy: "reject",
       input,
       continues: previousRunId,
+      settles: waiting.open.map(({ toolCallId }) => toolCallId),
       assistantId: thread.chain,
       metadata: request.metadata ?? {},
       kwargs: {},
@@ -76,12 +82,13 @@ async function startAfter(
     maxActiveRuns,
     query,
     plan: (begun) =>
-      planContinuation(named, previousRunId, waiting.value, config, {
+      planContinuation(named, previousRunId, waiting, config, {
         begun,
         ref: { ...thread, ...(input.length > 0 && { results: input }) },
       }),
   });
-  return threadStarted(started);
+  const isOver = started.by === "thread" && started.answer.refused === "not_waiting";
+  return isOver ? refused(notWaiting) : threadStarted(started);
 }
 
 /** The run that is to be gone on from. */

@@ -113,5 +113,7 @@ function threadProblem(answer: RefusedInThread): Problem {
       return fieldProblem(`/messages/${answer.index}`, "does not fit the thread", "reducer");
     case "unknown_checkpoint":
       throw new Error("A native start names no checkpoint.");
+    case "not_waiting":
+      throw new Error("Only a run that goes on from another settles calls.");
   }
 }

@@ -13,6 +13,7 @@ import type {
   ThreadUpdate,
   ThreadUpdateAnswer,
   ThreadView,
+  ThreadWaitingAnswer,
 } from "../../schemas/thread.ts";
 
 /** A stub's own types give up at fields of unknown type. */
@@ -23,6 +24,7 @@ export interface ThreadCalls {
   remove(): Promise<"removed" | "busy" | "unknown">;
   state(checkpointId?: string): Promise<ThreadStateAnswer>;
   stateAfter(runId: string): Promise<ThreadStateAnswer>;
+  waiting(forRun: string, checkpointId?: string): Promise<ThreadWaitingAnswer>;
   awaitEnd(runId: string, waitMs: number): Promise<boolean>;
   history(query: { limit: number; before?: string }): Promise<ThreadState[] | undefined>;
   updateState(update: ThreadUpdate): Promise<ThreadUpdateAnswer>;

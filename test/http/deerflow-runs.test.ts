@@ -460,6 +460,86 @@ test("R-DFH-18 a text as answer to an interrupt is a user's message: what waited
   expect(sentMessages(house.provider, 1).map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
 });
 
+test("R-DFH-18 a call that waits no more in the state is carried out by no answer", async () => {
+  const resume = { decisions: [{ toolCallId: "w", decision: "approve" }] };
+  const waits = async (): Promise<{ id: string; before: unknown; asking: unknown }> => {
+    const id = await house.thread();
+    house.provider.on(MODEL, says("One."));
+    await house.run(id);
+    const before = (await get(`/threads/${id}/state`))["checkpoint_id"];
+    house.provider.on(MODEL, says("", [["w", "wipe"]]));
+    const { values } = await house.run(id);
+    expect(await get(`/threads/${id}`)).toMatchObject({ status: "interrupted" });
+    return { id, before, asking: Object(values)["messages"].at(-1)["id"] };
+  };
+  const changed = async (id: string, body: Json): Promise<void> => {
+    const state = await jsonOf(await house.call("POST", `/threads/${id}/state`, body));
+    expect(state).toMatchObject({ next: [], tasks: [] });
+    expect(await get(`/threads/${id}`)).toMatchObject({ status: "idle", interrupts: {} });
+    expect(await refusalOf(await start(id, { input: null, command: { resume } }, "/wait"))).toEqual([
+      409,
+      `Thread ${id} has no interrupted run that can be resumed`,
+    ]);
+    expect((await get(`/threads/${id}/state`))["values"]).toEqual(state["values"]);
+  };
+  const answered = await waits();
+  const result = { type: "tool", tool_call_id: "w", content: "by hand", id: "t1" };
+  await changed(answered.id, { values: { messages: [result] } });
+  const removed = await waits();
+  await changed(removed.id, { values: { messages: [{ type: "remove", id: removed.asking }] } });
+  const forked = await waits();
+  await changed(forked.id, { values: { title: "Forked" }, checkpoint_id: forked.before });
+  expect(house.provider.calls(toolPath("wipe"))).toHaveLength(0);
+});
+
+test("R-DFH-18 what waits again, since the run after it was undone, or at the checkpoint that is named, can be gone on from", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, says("", [["w", "wipe"]]));
+  house.provider.on(toolPath("wipe"), gives("gone"));
+  await house.run(id);
+  const resume = { decisions: [{ toolCallId: "w", decision: "approve" }] };
+  const { runId, leave } = await house.hanging(id, saying("Undo me"));
+  await house.call("POST", `/threads/${id}/runs/${runId}/cancel?wait=1&action=rollback`);
+  await leave();
+  const state = await get(`/threads/${id}/state`);
+  expect(state).toMatchObject({ next: ["tools"], tasks: [{ interrupts: [{ id: "w" }] }] });
+  house.provider.on(MODEL, says("Leave it, then."));
+  await house.run(id);
+  expect((await get(`/threads/${id}/state`))["tasks"]).toEqual([]);
+  house.provider.on(MODEL, says("Wiped."));
+  const fields = { input: null, command: { resume }, checkpoint_id: state["checkpoint_id"] };
+  const { values } = await runOf(await start(id, fields, "/stream"));
+  expect(textsOf(values)).toEqual(["Hi", "", "gone", "Wiped."]);
+  expect(house.provider.calls(toolPath("wipe"))).toHaveLength(1);
+});
+
+test("R-DFH-18 of two calls that waited only the one that still does is answered; the model reads the state's result of the other", async () => {
+  const id = await house.thread();
+  house.provider.on(
+    MODEL,
+    says("", [
+      ["a", "wipe"],
+      ["b", "wipe"],
+    ]),
+  );
+  house.provider.on(toolPath("wipe"), gives("gone"));
+  await house.run(id);
+  const result = { type: "tool", tool_call_id: "a", content: "by hand", id: "t1" };
+  const state = await jsonOf(await house.call("POST", `/threads/${id}/state`, { values: { messages: [result] } }));
+  expect(state["tasks"]).toMatchObject([{ interrupts: [{ id: "b" }] }]);
+  house.provider.on(MODEL, says("Both are."));
+  const approve = (toolCallId: string) => ({ decisions: [{ toolCallId, decision: "approve" }] });
+  const other = await start(id, { input: null, command: { resume: approve("a") } }, "/wait");
+  expect(other.status).toBe(422);
+  const { values } = await runOf(await start(id, { input: null, command: { resume: approve("b") } }, "/stream"));
+  expect(textsOf(values)).toEqual(["Hi", "", "by hand", "gone", "Both are."]);
+  expect(house.provider.calls(toolPath("wipe"))).toHaveLength(1);
+  expect(sentMessages(house.provider, house.provider.calls(MODEL).length - 1).slice(-2)).toMatchObject([
+    { role: "tool", tool_call_id: "a", content: "by hand" },
+    { role: "tool", tool_call_id: "b", content: "gone" },
+  ]);
+});
+
 test("R-DFH-18 an answer that says nothing, or names no open call, is refused, and the run still waits", async () => {
   const id = await house.thread();
   house.provider.on(MODEL, inOrder(says("", [["w", "wipe"]]), says("Kept.")));

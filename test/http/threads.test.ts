@@ -132,6 +132,17 @@ test("R-THR-32 a run that goes on from one of a thread is in it, with the result
   ]);
 });
 
+test("R-THR-32 where its calls do not wait in the thread any more, no run goes on from it", async () => {
+  const { provider, runs } = house;
+  const threadId = newName();
+  provider.on(MODEL, inOrder(says("", [["a", "ask_user", { q: 1 }]]), says("Never mind.")));
+  const first = await play(runs, { threadId, prompt: "Tidy up.", tools });
+  await play(runs, { threadId, prompt: "Leave it." });
+  const late = await goOn(runs, first.runId, { toolResults: [{ toolCallId: "a", output: 1 }] });
+  expect(faultyFields(await problemOf(late, 409, "conflict"))).toEqual(["/previousRunId"]);
+  expect(await runsOf(threadId)).toHaveLength(2);
+});
+
 test("R-THR-37 a thread that is deleted is gone, and so are its runs", async () => {
   const { provider, runs } = house;
   const threadId = newName();

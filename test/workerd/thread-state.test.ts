@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it } from "vitest";
 import { takeGate } from "../../durable-objects/gate.ts";
-import { ROLLBACK } from "../../schemas/thread.ts";
+import { ROLLBACK, type ThreadRunRequest } from "../../schemas/thread.ts";
 import {
   age,
   ai,
@@ -34,6 +34,7 @@ import {
   update,
   view,
   viewIf,
+  waiting,
 } from "./threads.ts";
 
 afterEach(() => takeGate(undefined));
@@ -120,6 +121,36 @@ describe("a state", () => {
     expect(other.messages.slice(-2)).toMatchObject([{ role: "tool", isError: true }, { role: "user" }]);
     await stub().take(newsOf(other.runId, [result("t1", "c1")], ended({ title: "Rain" })));
     expect(await view(stub())).toMatchObject({ status: "idle", interrupts: {}, title: "Rain" });
+  });
+
+  it("R-THR-16 lets a run begin that settles just what waits, left by the run that it goes on from", async () => {
+    const { stub } = newThread();
+    const calls = [
+      ai("a1", "", [
+        { id: "c1", name: "delete" },
+        { id: "c2", name: "delete" },
+      ]),
+    ];
+    const interrupts = ["c1", "c2"].map((id) => ({ id, value: { tool_call_id: id } }));
+    const first = await turn(stub(), {}, newsOf("", calls, ended({ status: "interrupted", interrupts })));
+    const settling = (settles: string[], fields: Partial<ThreadRunRequest> = {}) =>
+      ask(stub(), starting(newRun(), { input: [], continues: first, settles, ...fields }));
+    const refused = { begun: false, refused: "not_waiting" };
+    expect(await settling(["c1"])).toEqual(refused);
+    expect(await settling(["c1", "c2", "c3"])).toEqual(refused);
+    expect(await settling(["c1", "c2"], { continues: "other" })).toEqual(refused);
+    await update(stub(), { input: [result("t1", "c1")] });
+    expect(await settling(["c1", "c2"])).toEqual(refused);
+    expect(await waiting(stub(), newRun())).toMatchObject({
+      found: true,
+      waiting: { runId: first, callIds: ["c2"], settled: [{ toolCallId: "c1", output: "18" }] },
+    });
+    const { runId } = await begin(stub(), { input: [], continues: first, settles: ["c2"] });
+    // Whoever asks again for the run that has begun is told the same.
+    expect(await waiting(stub(), runId)).toMatchObject({ waiting: { runId: first, callIds: ["c2"] } });
+    expect(await waiting(stub(), newRun())).toEqual({ found: true });
+    expect(await waiting(stub(), newRun(), "nowhere")).toEqual({ found: false, refused: "unknown_checkpoint" });
+    expect(await waiting(newThread().stub(), newRun())).toEqual({ found: false, refused: "unknown_thread" });
   });
 
   it("R-THR-17 is the base of a run's live frames as it was with what the run brought, its newest 2 MiB", async () => {

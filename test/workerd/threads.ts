@@ -19,6 +19,7 @@ import type {
   ThreadRunRequest,
   ThreadState,
   ThreadStateAnswer,
+  ThreadWaitingAnswer,
 } from "../../schemas/thread.ts";
 import { demoTarget, planOf } from "./plan.ts";
 
@@ -75,6 +76,8 @@ export const history = async (stub: Stub, limit: number, before?: string): Promi
   stub.history({ limit, ...(before !== undefined && { before }) });
 export const update = async (stub: Stub, fields: Partial<ThreadUpdate>): Promise<ThreadUpdateAnswer> =>
   stub.updateState({ input: [], values: {}, maxThreadBytes: 1_000_000_000, ...fields });
+export const waiting = async (stub: Stub, forRun: string, checkpoint?: string): Promise<ThreadWaitingAnswer> =>
+  stub.waiting(forRun, checkpoint);
 export const ask = async (stub: Stub, request: ThreadRunRequest): Promise<ThreadRunAnswer> => stub.beginRun(request);
 
 export async function begin(stub: Stub, fields: Partial<ThreadRunRequest> = {}): Promise<Begun & { runId: string }> {

@@ -7,6 +7,7 @@ import { provisionalTitle } from "../../../chat/titles.ts";
 import { promptOf } from "../../../run/side-questions.ts";
 import { givenResults } from "../../../thread/input-messages.ts";
 import { modelMessages } from "../../../thread/model-messages.ts";
+import { stillOpen } from "../../../thread/open-calls.ts";
 import { planContinuation, waitingRun } from "../../continue-run.ts";
 import { nativeAgent } from "../../native-agent.ts";
 import { found, type Problem, type Result } from "../../problem.ts";
@@ -148,24 +149,29 @@ async function silence(context: DeerContext, { input, checkpointId }: WantedRun)
   return (answer.state?.messages ?? []).length > 0 ? undefined : faulty([missing(["body", "input"], null)]);
 }
 
-/** A run that goes on from the calls which the newest one left open. */
+/** A run that goes on from the calls which wait in the state. */
 async function prepareResumed(
   context: DeerContext,
   wanted: WantedRun,
   { results = [], decisions = [] }: Resume,
 ): Promise<DeerResult<Prepared>> {
   const { env, config, tenant, threadId } = context;
-  const view = await threadOf(context).view();
-  if (view === undefined) return deerRefused(noSuchThread(threadId));
-  const { name: run } = wanted;
-  const [newest] = (await threadOf(context).runs()).filter(({ runId }) => runId !== run.runId);
-  if (newest?.status !== "interrupted") return deerRefused(nothingWaits(threadId));
-  const waiting = await waitingRun(env, tenant, newest.runId);
-  if (!waiting.ok) return deerRefused(nothingWaits(threadId));
-  const input = givenResults(run.runId, results, waiting.value.open);
+  const { name: run, checkpointId } = wanted;
+  const standing = await threadOf(context).waiting(run.runId, checkpointId);
+  if (!standing.found) {
+    return deerRefused(refusalOf({ begun: false, refused: standing.refused }, threadId, wanted));
+  }
+  const inThread = standing.waiting;
+  if (inThread === undefined) return deerRefused(nothingWaits(threadId));
+  const { runId: previousRunId } = inThread;
+  const left = await waitingRun(env, tenant, previousRunId);
+  if (!left.ok || left.value.thread?.threadId !== threadId) return deerRefused(nothingWaits(threadId));
+  const waiting = stillOpen(left.value, inThread);
+  if (waiting.open.length === 0) return deerRefused(nothingWaits(threadId));
+  const input = givenResults(run.runId, results, waiting.open);
   const body: StartRequest = {
     ...requestOf(context, wanted),
-    previousRunId: newest.runId,
+    previousRunId,
     ...(results.length > 0 && { toolResults: results }),
     ...(decisions.length > 0 && { toolDecisions: decisions }),
   };
@@ -173,8 +179,14 @@ async function prepareResumed(
   const named = { tenant, request: body, ...run };
   return deerFound({
     // The conversation is that of the earlier run.
-    begin: { input, continues: newest.runId, maxConversationBytes: 0 },
-    plan: (begun) => planContinuation(named, newest.runId, waiting.value, config, { begun, ref }),
+    begin: {
+      input,
+      ...(checkpointId !== undefined && { checkpointId }),
+      continues: previousRunId,
+      settles: waiting.open.map(({ toolCallId }) => toolCallId),
+      maxConversationBytes: 0,
+    },
+    plan: (begun) => planContinuation(named, previousRunId, waiting, config, { begun, ref }),
   });
 }
 
@@ -226,6 +238,8 @@ function refusalOf(
       return keyTaken;
     case "full":
       return threadFull;
+    case "not_waiting":
+      return nothingWaits(threadId);
     case "invalid_message":
       return badRequest(`Invalid message at input.messages[${answer.index}]: ${answer.message}`);
   }
