@@ -12,6 +12,7 @@ const cutOff = refusal("The answer was cut off before this call could be made.")
 const interrupted = refusal("The run was interrupted while this tool ran; whether it took effect is not known.");
 const abandoned = refusal("The run ended while this tool ran; whether it took effect is not known.");
 const neverMade = refusal("The run ended before this call could be made.");
+const undecided = refusal("The run ended before anybody decided on this call; it was not made.");
 const unknownTool = (name: string): ToolResult => refusal(`Unknown tool ${name}.`);
 
 export function logResult(step: Step, at: number, call: CallRecord | CarriedCall, result: ToolResult): void {
@@ -57,14 +58,15 @@ export function cutCalls(step: Step, at: number, stopReason: StopReason | undefi
   }
 }
 
-/** The run ends: of the server's calls only those stay open that nobody has approved. */
+/** The run ends, and nobody can go on from it: none of the server's calls of the present step stays open. */
 export function giveUpCalls(step: Step, at: number): void {
   if (step.state.phase === "accepted") return;
   for (const call of runningCalls(step.state)) logResult(step, at, call, abandoned);
-  // What a producer has made of its calls only it knows.
-  const unmade = step.state.charter.isPushed === true ? abandoned : neverMade;
+  const isPushed = step.state.charter.isPushed === true;
   for (const call of step.state.calls) {
-    const isOpen = call.execution === "server" && call.result === undefined && call.confirmation === undefined;
-    if (isOpen) logResult(step, at, call, unmade);
+    if (call.execution !== "server" || call.result !== undefined) continue;
+    // What a producer has made of its calls only it knows.
+    const unmade = call.confirmation === undefined ? neverMade : undecided;
+    logResult(step, at, call, isPushed ? abandoned : unmade);
   }
 }

@@ -241,3 +241,38 @@ test("R-SVH-26 a cancel while the approved call runs: the call is not made again
   expect(svedaText((await visitor.turn({ prompt: "And now?", chatId })).frames)).toBe("Going on.");
   expect(calls("pay")).toBe(1);
 });
+
+test("R-SVC-4 R-STEP-12 a new turn takes the place of one with a call that waits beside a running one, and none is refused", async () => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  modelSays(
+    house.provider,
+    says("May I? ", [
+      ["c", "clock"],
+      ["t1", "wipe"],
+    ]),
+    says("Stopped."),
+    says("Yes?"),
+  );
+  house.provider.on(toolPath("clock"), [{ step: "hang" }]);
+  const first = visitor.turn({ prompt: "Do it.", chatId });
+  await until(() => calls("clock") === 1, "the running call");
+  const second = await visitor.turn({ prompt: "Stop that.", chatId });
+  expect(svedaText(second.frames)).toBe("Stopped.");
+  const { frames, runId } = await first;
+  const results = frames.filter(({ type }) => type === "tool.result").map(({ event }) => event);
+  const error = "The run ended before anybody decided on this call; it was not made.";
+  expect(results.at(-1)).toMatchObject({ toolCallId: "t1", output: { success: false, error } });
+  expect(sentBody(house.provider, 1).messages.slice(-2)).toEqual([
+    { role: "tool", tool_call_id: "t1", content: JSON.stringify({ success: false, error }) },
+    { role: "user", content: "Stop that." },
+  ]);
+  const stored = (await visitor.chat(chatId))?.messages.find(({ id }) => id === `msg_${runId}`);
+  expect(stored?.parts.at(-1)).toMatchObject({
+    type: "tool-result",
+    toolCallId: "t1",
+    output: { success: false, error },
+  });
+  expect(svedaText((await visitor.turn({ prompt: "Hello?", chatId })).frames)).toBe("Yes?");
+  expect(calls("wipe")).toBe(0);
+});

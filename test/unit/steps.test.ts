@@ -705,6 +705,7 @@ describe("restarts", () => {
 describe("ends from outside", () => {
   const running: Act[] = [begin, says("a", call("c1"), call("c2", "ask_first"), call("p1", "page"), stopped("stop"))];
   const unknown = "The run ended while this tool ran; whether it took effect is not known.";
+  const undecided = "The run ended before anybody decided on this call; it was not made.";
 
   test.each<[string, Act]>([
     ["a cancel", cancel("user stopped")],
@@ -712,9 +713,11 @@ describe("ends from outside", () => {
   ])("R-STEP-12 R-CANCEL-1 %s while a tool runs gives its call a result first", (_what, act) => {
     const run = drive(of(), [...running, act, gives("c1", 1)]);
     expect(errorOf(run, "c1")).toEqual({ success: false, error: unknown });
-    expect(results(run).map(({ toolCallId }) => toolCallId)).toEqual(["c1"]);
-    expect(story(run).slice(-2)).toEqual([
+    expect(errorOf(run, "c2")).toEqual({ success: false, error: undecided });
+    expect(results(run).map(({ toolCallId }) => toolCallId)).toEqual(["c1", "c2"]);
+    expect(story(run).slice(-3)).toEqual([
       "result c1 error",
+      "result c2 error",
       act.type === "cancel" ? "terminal cancelled" : "terminal error",
     ]);
   });
@@ -832,6 +835,8 @@ describe("carried calls", () => {
     expect(told.events.at(-1)?.payload).toMatchObject({ carried: true });
     const cancelled = drive(charterOf, [begin, cancel()]);
     expect(results(cancelled)).toMatchObject([{ isError: true, decision: "approve" }]);
+    const both = of({ carried: [carried("c1", "approve"), carried("c2", "undecided")] });
+    expect(results(drive(both, [begin, cancel()])).map(({ toolCallId }) => toolCallId)).toEqual(["c1"]);
   });
 
   test("R-STEP-13 R-STEP-8 a new call does not take the id of a carried one", () => {

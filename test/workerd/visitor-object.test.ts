@@ -603,13 +603,13 @@ describe("R-SVC-4 a running turn", () => {
     expect((await read(visitor())).activeRunId).toBe(last.runId);
   });
 
-  it("leaves its approvals to be decided", async () => {
+  it("R-SVC-5 leaves its approvals to be decided when it had ended by itself", async () => {
     const visitor = newVisitor();
     const first = await begin(visitor());
     await start(first.runId);
     const next = ask(visitor(), { prompt: "Else?" });
     await cancelledAs(first.runId, "superseded");
-    await visitor().endTurn(ending(first.runId, [step("", approval("a"))], { outcome: "cancelled" }));
+    await visitor().endTurn(ending(first.runId, [step("", approval("a"))]));
     expect(await next).toEqual({ begun: false, refused: "confirmation_required" });
   });
 });

@@ -108,8 +108,9 @@ function* orderFaults(charter: Charter, log: readonly LogEvent[]): Generator<str
 const isBetween = (type: LogEvent["type"]): boolean =>
   type === "title" || type === "diagnostic" || type === "content_snapshot";
 
-const resultsIn = (log: readonly LogEvent[]): string[] =>
-  log.flatMap((event) => (event.type === "tool_result" ? [event.payload.toolCallId] : []));
+const answersIn = (log: readonly LogEvent[]) =>
+  log.flatMap((event) => (event.type === "tool_result" ? [event.payload] : []));
+const resultsIn = (log: readonly LogEvent[]): string[] => answersIn(log).map(({ toolCallId }) => toolCallId);
 
 function* callFaults({ state, runs }: World, log: readonly LogEvent[]): Generator<string> {
   const { charter, carried } = state;
@@ -129,8 +130,13 @@ function* callFaults({ state, runs }: World, log: readonly LogEvent[]): Generato
     if ((confirmation === "required") !== (tool?.confirmation === true)) yield `${toolName} asks wrongly`;
     if (execution === "client" && results.includes(toolCallId)) yield "a client's call has a result";
     const cut = state.stepEnd?.stopReason === "length" || state.stepEnd?.stopReason === "content_filter";
-    if (confirmation === "required" && results.includes(toolCallId) && !cut) yield "an unapproved call has a result";
-    const isOver = state.phase === "sealed" && execution === "server" && confirmation === undefined;
+    const answer = answersIn(log).find((result) => result.toolCallId === toolCallId);
+    if (confirmation === "required" && answer !== undefined && !cut) {
+      if (answer.isError !== true) yield "an unapproved call was made";
+      if (state.outcome?.outcome === "completed") yield "an unapproved call has a result";
+    }
+    const waits = confirmation === "required" && state.outcome?.outcome === "completed";
+    const isOver = state.phase === "sealed" && execution === "server" && !waits;
     if (isOver && !results.includes(toolCallId)) yield "a server's call was left without a result";
   }
   for (const { toolCallId, decision } of carried) {
