@@ -2,7 +2,7 @@
 import type { HistoryEntry } from "../../schemas/chat.ts";
 import type { CallRecord, ToolResult } from "../../schemas/tool.ts";
 import { heldJson, parseExact } from "../wire/exact-json.ts";
-import { asRecord } from "../wire/json.ts";
+import { asRecord, jsonText, parseJson } from "../wire/json.ts";
 
 export type CallEntry = NonNullable<HistoryEntry["tool_calls"]>[number];
 /** What the entry of a result says of it. */
@@ -170,17 +170,32 @@ export function adopted(given: readonly HistoryEntry[], stored: readonly History
     if (entry.role === "tool") {
       // Messages of a page do not say whether a result is a failure.
       const result = known.get(entry.tool_call_id ?? "")?.result;
-      return result?.is_error === true && result.content === entry.content ? result : entry;
+      return result !== undefined && readsAs(entry.content, result.content) ? { ...entry, ...result } : entry;
     }
     if (entry.tool_calls === undefined) return entry;
-    const calls = entry.tool_calls.map((call) => {
-      const echo = known.get(call.id)?.call.echo;
-      return echo === undefined || known.get(call.id)?.call.function.name !== call.function.name
-        ? call
-        : { ...call, echo };
-    });
-    return { ...entry, tool_calls: calls };
+    return { ...entry, tool_calls: entry.tool_calls.map((call) => asKnown(call, known.get(call.id)?.call)) };
   });
+}
+
+/** A client's copy of a call with what only the stored one has: what the provider wants back, and the digits of its numbers. */
+function asKnown(call: CallEntry, known: CallEntry | undefined): CallEntry {
+  if (known === undefined || known.function.name !== call.function.name) return call;
+  const { name, arguments: text } = call.function;
+  const isSame = readsAs(text, known.function.arguments);
+  return {
+    ...call,
+    function: { name, arguments: isSame ? known.function.arguments : text },
+    ...(known.echo !== undefined && { echo: known.echo }),
+  };
+}
+
+/** Whether a program that reads both as JSON reads the same: its numbers may have fewer digits. */
+function readsAs(copy: string, text: string): boolean {
+  if (copy === text) return true;
+  const [one, other] = [parseJson(copy), parseJson(text)];
+  if (one === undefined || other === undefined) return false;
+  const said = jsonText(one.value);
+  return said !== undefined && said === jsonText(other.value);
 }
 
 /** The nearest place at or before `at` where a conversation may be cut: no result stands without its call. */

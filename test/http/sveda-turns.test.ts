@@ -587,3 +587,24 @@ test("R-SVH-25 a body whose fields have the wrong type is 422 in plain text, and
     expect((await visitor.post("/message", body)).status).toBe(422);
   }
 });
+
+test("R-SVC-11 a client that parses its chat and sends all of it back rounds no number for good", async () => {
+  const visitor = await house.visitor();
+  const chatId = newName();
+  const input = '{"of":9007199254740993,"limit":1e400}';
+  const output = '{"id":9007199254740995,"all":[18446744073709551615]}';
+  const calls = openAiChat({ toolCalls: [{ id: "c1", name: "clock", arguments: [input] }] });
+  modelSays(house.provider, streamScript(OPENAI_STREAM_TYPE, calls), says("Done."), says("Two."), says("Three."));
+  house.provider.on(toolPath("clock"), errorScript(200, {}, output));
+  await visitor.turn({ prompt: "Look.", chatId });
+  const shown = (await visitor.chat(chatId))?.messages ?? [];
+  expect(JSON.stringify(shown)).not.toContain("9007199254740993");
+  const messages = [...shown, { id: "u2", role: "user", content: "And now?" }];
+  expect(svedaText((await visitor.turn({ messages, chatId })).frames)).toBe("Two.");
+  expect(svedaText((await visitor.turn({ prompt: "So?", chatId })).frames)).toBe("Three.");
+  for (const index of [2, 3]) {
+    const sent = (modelCalls(house.provider)[index]?.body ?? "").replaceAll("\\", "");
+    expect(sent).toContain(input);
+    expect(sent).toContain(output);
+  }
+});

@@ -136,6 +136,20 @@ test("R-SVC-8 a client's copy of a call keeps what its provider wants back", () 
   expect(adopted([assistant("", other), tool("a", "1")], known)[0]).toEqual(assistant("", other));
 });
 
+test("R-SVC-11 a copy that reads the same to a program keeps the stored digits; one that says something else is taken", () => {
+  const input = '{"order":9007199254740993,"e":1e400,"f":1.0}';
+  const output = '{"id":9007199254740995,"y":[18446744073709551615]}';
+  const made = (inputJson: string) => assistant("", call("a", { input: {}, inputJson }));
+  const known = [made(input), tool("a", output)];
+  const parsed = (text: string): string => JSON.stringify(JSON.parse(text));
+  expect(adopted([made(parsed(input)), tool("a", parsed(output))], known)).toEqual(known);
+  expect(parsed(input)).not.toContain("9007199254740993");
+  const other = [made('{"order":9007199254740000}'), tool("a", '{"id":1}')];
+  expect(adopted(other, known)).toEqual(other);
+  const text = [made("{}"), tool("a", "12 degrees")];
+  expect(adopted(text, [made("{}"), tool("a", "13 degrees")])).toEqual(text);
+});
+
 test("R-SVC-11 R-SVC-8 a result that is a failure stays one: stored, read, brought back by a client, or unknown", () => {
   const failed = { role: "tool", content: '{"success":false}', tool_call_id: "a", is_error: true } as const;
   const end = ending("r", [step("", answeredBy(call("a"), { success: false }, { isError: true }))]);
