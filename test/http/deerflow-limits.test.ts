@@ -21,6 +21,8 @@ import { until } from "./house.ts";
 
 /** As short as a configuration may say. */
 const EVENTS_MS = 1000;
+/** Long enough to see a run in between on a slow machine. */
+const OUTCOME_MS = 6000;
 /** A thread may use no less; the tables of one that is empty take a part of it. */
 const MAX_THREAD = 1024 * 1024;
 
@@ -29,6 +31,7 @@ let house: DeerHouse;
 beforeAll(async () => {
   house = await openDeerHouse({
     retentionEventsMs: EVENTS_MS,
+    retentionOutcomeMs: OUTCOME_MS,
     maxThreadBytes: MAX_THREAD,
     maxActiveRuns: 1,
     maxBodyBytes: 4 * MAX_THREAD,
@@ -77,6 +80,24 @@ test("R-DFH-15 a run whose events are no longer kept has a lone end, and is told
   expect(textsOf(await get(`${path}/join`))).toEqual(textsOf(values));
   expect(await get(path)).toEqual(before);
   expect(Object(await get(`${path}/messages`)).data).toHaveLength(2);
+});
+
+test("R-DFH-23 a run that is forgotten is found by its thread's paths, and no more by its name alone", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, says("Hello."));
+  const { runId, values } = await house.run(id);
+  const path = `/threads/${id}/runs/${runId}`;
+  await jsonOf(await house.call("PUT", `${path}/feedback`, { rating: 1 }));
+  const told = await get(`${path}/messages`);
+  expect(await get(`/runs/${runId}/messages`)).toEqual(told);
+  await until(async () => (await fetch(`${house.runs}/${runId}`)).status === 404, "the run is forgotten", 20_000);
+  for (const one of ["messages", "feedback"]) {
+    expect(await refusalOf(await house.call("GET", `/runs/${runId}/${one}`))).toEqual([404, `Run ${runId} not found`]);
+  }
+  expect(await get(`${path}/messages`)).toEqual(told);
+  expect(await listOf(await house.call("GET", `${path}/feedback`))).toHaveLength(1);
+  expect(textsOf(await get(`${path}/join`))).toEqual(textsOf(values));
+  expect(events((await runOf(await house.call("GET", `${path}/stream`))).frames)).toEqual(["end"]);
 });
 
 test("R-DFH-26 a start that would take a thread over its storage limit is refused, and nothing of it is stored", async () => {
