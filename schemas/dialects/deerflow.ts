@@ -18,10 +18,9 @@ const maybe = <S extends v.GenericSchema>(schema: S) =>
 const text = maybe(v.string());
 const anything = v.optional(v.unknown());
 const threadId = maybe(v.pipe(v.string(), v.regex(THREAD_ID)));
-const whole = (ge: number, le?: number) =>
-  le === undefined
-    ? v.pipe(v.number(), v.integer(), v.minValue(ge))
-    : v.pipe(v.number(), v.integer(), v.minValue(ge), v.maxValue(le));
+/** None that a JavaScript number cannot tell from its neighbours. */
+const whole = (ge: number, le: number = Number.MAX_SAFE_INTEGER) =>
+  v.pipe(v.number(), v.integer(), v.minValue(ge), v.maxValue(le));
 
 export const threadCreateSchema = objectOnly(
   v.looseObject({ thread_id: threadId, assistant_id: text, metadata: maybe(record) }),

@@ -183,6 +183,11 @@ test("R-DFH-20 feedback is kept, replaced, added, counted and deleted", async ()
   expect(await refused("DELETE", `${path}/${other}`)).toEqual([404, `Feedback ${other} not found`]);
   expect(await jsonOf(await house.call("DELETE", path))).toEqual({ success: true });
   expect(await refused("DELETE", path)).toEqual([404, "No feedback found for this run"]);
+  const elsewhere = await house.thread();
+  expect(await refused("PUT", `/threads/${elsewhere}/runs/${first}/feedback`, { rating: 1 })).toEqual([
+    404,
+    `Run ${first} not found in thread ${elsewhere}`,
+  ]);
   for (const rating of [0, 2]) {
     expect(await refused("PUT", path, { rating })).toEqual([400, "rating must be +1 or -1"]);
   }
@@ -218,6 +223,12 @@ test("R-DFH-21 records are pushed in order, numbered in the thread, and a repeat
     409,
     { code: "gap", message: expect.any(String), expected: 2 },
   ]);
+  for (const place of ["epoch", "sequence"]) {
+    expect(await refused("POST", path, { sequence: 2, records: [asked], [place]: 2 ** 53 })).toEqual([
+      422,
+      [expect.objectContaining({ type: "less_than_equal", loc: ["body", place], ctx: { le: 2 ** 53 - 1 } })],
+    ]);
+  }
   await jsonOf(await house.call("POST", path, { epoch: 1, sequence: 0, records: [] }));
   expect(await refused("POST", path, { sequence: 2, records: [asked] })).toEqual([
     409,

@@ -147,6 +147,12 @@ test("R-DFH-11 recursion_limit bounds the steps, and the run tells that it was c
   const { runId } = await house.run(id, { config: { recursion_limit: 1 } });
   expect(house.provider.calls(MODEL)).toHaveLength(1);
   expect((await get(`/threads/${id}/runs/${runId}`))["stop_reason"]).toBe("loop_capped");
+  house.provider.on(MODEL, says("", [["a", "clock"]]));
+  for (const limit of [0, -5, 1.5]) {
+    const before = house.provider.calls(MODEL).length;
+    await house.run(id, { config: { recursion_limit: limit } });
+    expect(house.provider.calls(MODEL)).toHaveLength(before + 1);
+  }
 });
 
 test("R-DFH-11 a run begins at a checkpoint, and its thread goes on from there", async () => {
@@ -574,7 +580,7 @@ test("R-DFH-18 an answer that says nothing, or names no open call, is refused, a
   ]);
   expect(await refused({ results: [{ toolCallId: "nobody", output: 1 }] })).toEqual([
     422,
-    [expect.objectContaining({ type: "value_error", loc: [...at, "results", 0, "toolCallId"] })],
+    [expect.objectContaining({ type: "value_error", loc: [...at, "results", 0, "toolCallId"], input: "nobody" })],
   ]);
   expect((await get(`/threads/${id}`))["status"]).toBe("interrupted");
   const deny = { decisions: [{ toolCallId: "w", decision: "deny" }] };

@@ -201,6 +201,16 @@ test("R-DFH-8 a client changes the state: messages by the reducer's rules, the t
   const refused = async (body: Json) => refusalOf(await house.call("POST", `/threads/${id}/state`, body));
   expect(await refused({ values: { other: 1, more: 2 } })).toEqual([422, "Unknown thread-state field(s): other, more"]);
   expect(await refused({ values: {}, checkpoint_id: "nobody" })).toEqual([404, "Checkpoint nobody not found"]);
+  const mismatch = [400, "checkpoint thread_id does not match request thread_id"];
+  const elsewhere = { ...Object(first["checkpoint"]), thread_id: "another" };
+  expect(await refused({ values: {}, checkpoint: elsewhere })).toEqual(mismatch);
+  for (const [path, body] of [
+    ["state/checkpoint", { checkpoint: elsewhere }],
+    ["history", { before: elsewhere }],
+    ["history", { before: { configurable: elsewhere } }],
+  ] as const) {
+    expect(await refusalOf(await house.call("POST", `/threads/${id}/${path}`, body))).toEqual(mismatch);
+  }
   expect((await refused({ values: { messages: [{ type: "remove", id: "nobody" }] } }))[0]).toBe(400);
 });
 
@@ -208,10 +218,13 @@ test("R-DFH-9 the history is told newest first; only the newest entry has messag
   const id = await house.thread();
   house.provider.on(MODEL, inOrder(says("One."), says("Two.")));
   const first = await house.run(id);
-  const second = await house.run(id, saying("And?"));
+  const second = await house.run(id, saying("And?", { metadata: { mine: 1 } }));
+  await send(`/threads/${id}/state`, { values: {}, as_node: "client" });
   const all = await listOf(await house.call("POST", `/threads/${id}/history`, { limit: 100 }));
   const ids = all.map(({ checkpoint_id: checkpoint }) => checkpoint);
   expect(all.length).toBeGreaterThanOrEqual(4);
+  expect(all[0]?.["metadata"]).toEqual({ step: expect.any(Number) });
+  expect(all[1]?.["metadata"]).toEqual({ step: expect.any(Number), mine: 1 });
   expect(all.slice(0, -1).map(({ parent_checkpoint_id: parent }) => parent)).toEqual(ids.slice(1));
   expect(all.map(({ values }) => "messages" in Object(values))).toEqual(all.map((_, index) => index === 0));
   const messages: Json[] = Object(all[0]?.["values"]).messages;

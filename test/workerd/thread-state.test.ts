@@ -165,6 +165,16 @@ describe("a state", () => {
     expect(await baseOf(stub(), "unknown")).toBeUndefined();
   });
 
+  it("R-DFH-8 is told with the newest 8 MiB of its messages, and the newest one whatever its size", async () => {
+    const { stub } = newThread();
+    const large = "é".repeat(1_500_000);
+    await turn(stub(), { input: [human("h1", large)] }, newsOf("", [ai("a1", large)]));
+    await turn(stub(), { input: [human("h2", large)] }, newsOf("", [ai("a2")]));
+    expect(await ids(stub())).toEqual(["a1", "h2", "a2"]);
+    await update(stub(), { input: [human("h3", large.repeat(3))] });
+    expect(await ids(stub())).toEqual(["h3"]);
+  });
+
   it("R-THR-18 is changed without a run, but not while one is active", async () => {
     const { stub } = newThread();
     expect(await update(stub(), {})).toEqual({ updated: false, refused: "unknown_thread" });

@@ -11,6 +11,7 @@ import {
   deerRefused,
   noSuchRun,
   notFound,
+  type DeerProblem,
   type DeerResult,
 } from "./problem.ts";
 import { absence, threadOfRun } from "./rows.ts";
@@ -38,14 +39,22 @@ async function readFeedback(context: DeerContext): Promise<DeerResult<FeedbackRe
   if (!body.ok) return body;
   const { rating, comment, message_id: messageId } = body.value;
   if (rating !== 1 && rating !== -1) return deerRefused(badRequest("rating must be +1 or -1"));
-  const absent = await absence(context);
+  const absent = await absenceOf(context);
   if (absent !== undefined) return deerRefused(absent);
   return deerFound({ runId, rating, comment: comment ?? null, userId: null, messageId: messageId ?? null });
 }
 
+/** Of a run that is in another thread this family says so. */
+async function absenceOf(context: DeerContext): Promise<DeerProblem | undefined> {
+  const { runId, threadId } = context;
+  const absent = await absence(context);
+  if (absent === undefined || absent.detail !== noSuchRun(runId).detail) return absent;
+  return (await threadOfRun(context)) === undefined ? absent : notFound(`Run ${runId} not found in thread ${threadId}`);
+}
+
 /** `GET .../feedback` */
 export async function listFeedback(context: DeerContext): Promise<Response> {
-  const absent = await absence(context);
+  const absent = await absenceOf(context);
   if (absent !== undefined) return deerProblemResponse(absent);
   const { threadId, runId } = context;
   const list = await threadOf(context).feedback(runId);
@@ -62,7 +71,7 @@ export async function listFeedbackOfRun(context: DeerContext): Promise<Response>
 
 /** `GET .../feedback/stats` */
 export async function readFeedbackStats(context: DeerContext): Promise<Response> {
-  const absent = await absence(context);
+  const absent = await absenceOf(context);
   if (absent !== undefined) return deerProblemResponse(absent);
   const { runId } = context;
   return json({ run_id: runId, ...(await threadOf(context).feedbackStats(runId)) });
@@ -70,7 +79,7 @@ export async function readFeedbackStats(context: DeerContext): Promise<Response>
 
 /** `DELETE .../feedback` */
 export async function deleteFeedback(context: DeerContext): Promise<Response> {
-  const absent = await absence(context);
+  const absent = await absenceOf(context);
   if (absent !== undefined) return deerProblemResponse(absent);
   const { runId } = context;
   return (await threadOf(context).deleteFeedback({ runId, userId: null }))
@@ -80,7 +89,7 @@ export async function deleteFeedback(context: DeerContext): Promise<Response> {
 
 /** `DELETE .../feedback/{id}` */
 export async function deleteOneFeedback(context: DeerContext): Promise<Response> {
-  const absent = await absence(context);
+  const absent = await absenceOf(context);
   if (absent !== undefined) return deerProblemResponse(absent);
   const { runId, name } = context;
   switch (await threadOf(context).deleteOneFeedback({ runId, feedbackId: name })) {

@@ -17,18 +17,9 @@ import { readBody } from "./body.ts";
 import type { DeerContext } from "./context.ts";
 import { faultsOf, notMatching, valueError } from "./faults.ts";
 import { readMessages } from "./messages.ts";
-import {
-  badRequest,
-  deerFound,
-  deerRefused,
-  faulty,
-  unprocessable,
-  type DeerProblem,
-  type DeerResult,
-  type Fault,
-} from "./problem.ts";
+import { badRequest, deerFound, deerRefused, faulty, unprocessable, type DeerResult, type Fault } from "./problem.ts";
 import { nameRun, type RunName } from "./run-name.ts";
-import { checkpointIdOf } from "./states.ts";
+import { checkpointIdOf, isOfThread, otherThread } from "./states.ts";
 
 /** What was decided about calls that wait for approval, and what the client's own calls gave. */
 export type Resume = v.InferOutput<typeof resumeSchema>;
@@ -171,12 +162,9 @@ function readCheckpoint(
   const fallback = named ?? asText(configurable["checkpoint_id"]);
   if (!isSet(checkpoint)) return deerFound(fallback);
   if (!isRecord(checkpoint)) return deerRefused(badRequest("checkpoint must be an object"));
-  const { thread_id: ofThread } = checkpoint;
-  if (isSet(ofThread) && ofThread !== (threadId ?? configurable["thread_id"])) return deerRefused(otherThread);
+  if (!isOfThread(checkpoint, threadId ?? configurable["thread_id"])) return deerRefused(otherThread);
   return deerFound(checkpointIdOf(checkpoint) ?? fallback);
 }
-
-const otherThread: DeerProblem = badRequest("checkpoint thread_id does not match request thread_id");
 
 /** A model by its route or target; without one the assistant's route, and for a word that is none the default. */
 function chosenModel(
@@ -214,9 +202,8 @@ const userMessage = (content: string): LangMessage => ({
 });
 
 function recursionLimit(limit: unknown): number {
-  return typeof limit === "number" && Number.isInteger(limit) && limit > 0
-    ? Math.min(limit, MAX_RECURSION_LIMIT)
-    : DEFAULT_RECURSION_LIMIT;
+  if (typeof limit !== "number") return DEFAULT_RECURSION_LIMIT;
+  return Math.min(Math.max(Math.trunc(limit), 1), MAX_RECURSION_LIMIT);
 }
 
 /** What looks like a key or a password is not kept, and so not told back. */

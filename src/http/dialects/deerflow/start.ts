@@ -10,6 +10,7 @@ import { modelMessages } from "../../../thread/model-messages.ts";
 import { stillOpen } from "../../../thread/open-calls.ts";
 import { planContinuation, waitingRun } from "../../continue-run.ts";
 import { nativeAgent } from "../../native-agent.ts";
+import { asRecord } from "../../../wire/json.ts";
 import { found, type Problem, type Result } from "../../problem.ts";
 import { startInThread, type BegunInThread, type RefusedInThread } from "../../start-in-thread.ts";
 import { planRequest } from "../../start-run.ts";
@@ -95,7 +96,7 @@ async function beginRun(
     case "thread":
       return deerRefused(refusalOf(started.answer, threadId, wanted));
     case "plan":
-      return deerRefused(planProblem(started.problem));
+      return deerRefused(planProblem(started.problem, wanted.resume));
     case "run":
       return openedBy(started.answer, context, wanted);
   }
@@ -245,16 +246,17 @@ function refusalOf(
   }
 }
 
-const places: Record<string, string> = { toolDecisions: "decisions", toolResults: "results" };
+const places: Record<string, "decisions" | "results"> = { toolDecisions: "decisions", toolResults: "results" };
 
 /** Faults of a run's request that stand in the body under another name. */
-function planProblem(problem: Problem): DeerProblem {
+function planProblem(problem: Problem, resume: Resume | undefined): DeerProblem {
   const faults = (problem.issues ?? []).flatMap(({ path, message }) => {
     const [, field = "", index, name] = path.split("/");
     const place = places[field];
     if (place === undefined || index === undefined) return [];
     const loc = ["body", "command", "resume", place, Number(index), ...(name === undefined ? [] : [name])];
-    return [valueError(loc, null, message)];
+    const answer = resume?.[place]?.[Number(index)];
+    return [valueError(loc, (name === undefined ? answer : asRecord(answer)?.[name]) ?? null, message)];
   });
   return faults.length > 0 ? faulty(faults) : fromProblem(problem);
 }

@@ -19,6 +19,7 @@ import {
   noSuchThread,
   threadFull,
   unprocessable,
+  type DeerProblem,
 } from "./problem.ts";
 import { noState, stateForm, valuesOf } from "./thread-form.ts";
 
@@ -32,7 +33,9 @@ export const readStateAt = (context: DeerContext): Promise<Response> => stateAt(
 export async function readStateOf(context: DeerContext): Promise<Response> {
   const body = await readBody(context.request, stateAtSchema, context.config.limits.maxBodyBytes);
   if (!body.ok) return deerProblemResponse(body.problem);
-  return stateAt(context, checkpointIdOf(body.value.checkpoint));
+  const { checkpoint } = body.value;
+  if (!isOfThread(checkpoint, context.threadId)) return deerProblemResponse(otherThread);
+  return stateAt(context, checkpointIdOf(checkpoint));
 }
 
 async function stateAt(context: DeerContext, checkpointId: string | undefined): Promise<Response> {
@@ -54,6 +57,14 @@ export function checkpointIdOf(checkpoint: JsonRecord): string | undefined {
   return asText(checkpoint["checkpoint_id"]) ?? asText(asRecord(checkpoint["configurable"])?.["checkpoint_id"]);
 }
 
+/** A checkpoint names the thread that it is of, or none. */
+export function isOfThread(checkpoint: JsonRecord, threadId: unknown): boolean {
+  const named = checkpoint["thread_id"] ?? asRecord(checkpoint["configurable"])?.["thread_id"] ?? threadId;
+  return named === threadId;
+}
+
+export const otherThread: DeerProblem = badRequest("checkpoint thread_id does not match request thread_id");
+
 const DEFAULT_HISTORY = 10;
 
 /** `POST /threads/{t}/history`: newest first, strictly before `before`. */
@@ -62,13 +73,24 @@ export async function readHistory(context: DeerContext): Promise<Response> {
   const body = await readBody(request, historySchema, config.limits.maxBodyBytes, {});
   if (!body.ok) return deerProblemResponse(body.problem);
   const { limit, before } = body.value;
+  if (typeof before === "object" && !isOfThread(before, threadId)) return deerProblemResponse(otherThread);
   const cursor = typeof before === "string" ? before : checkpointIdOf(before ?? {});
   const thread = threadOf(context);
   const query = { limit: limit ?? DEFAULT_HISTORY, ...(cursor !== undefined && { before: cursor }) };
   const states = await thread.history(query);
   if (states === undefined) return deerProblemResponse(noSuchThread(threadId));
   const durations = await durationsOf(context, states);
-  return json(states.map((state, index) => stateForm(threadId, state, pastValues(state, index === 0, durations))));
+  return json(
+    states.map((state, index) => ({
+      ...stateForm(threadId, state, pastValues(state, index === 0, durations)),
+      metadata: pastMetadata(state),
+    })),
+  );
+}
+
+/** The step and the user's own keys. */
+function pastMetadata({ metadata: { source: _source, as_node: _node, ...metadata } }: ThreadState): JsonRecord {
+  return metadata;
 }
 
 /** Only the newest entry has messages: each page of a history would repeat them. */
@@ -117,6 +139,7 @@ export async function updateState(context: DeerContext): Promise<Response> {
   }
   const read = readMessages(messages, "values.messages");
   if (!read.ok) return deerProblemResponse(read.problem);
+  if (!isOfThread(checkpoint ?? {}, threadId)) return deerProblemResponse(otherThread);
   const checkpointId = checkpointIdOf(checkpoint ?? {}) ?? named;
   const answer = await threadOf(context).updateState({
     input: read.value,
