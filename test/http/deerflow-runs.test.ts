@@ -441,6 +441,16 @@ test("R-DFH-17 a run that goes on without readers, and one in the background, ar
   }
 });
 
+test("R-DFH-17 a run in the background that nobody has read yet is not ended, only once its first reader has left", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, endless());
+  const runId = runIdOf(await start(id, { on_disconnect: "cancel" }));
+  await graceGoesBy();
+  expect(await statusOf(id, runId)).toBe("running");
+  await (await house.call("GET", `/threads/${id}/runs/${runId}/stream`)).body?.cancel();
+  await ends(id, runId, "interrupted");
+});
+
 test("R-DFH-18 a run that waits is gone on from with decisions and results, in the thread", async () => {
   const id = await house.thread();
   house.provider.on(MODEL, inOrder(says("", [["w", "wipe"]]), says("Wiped."), says("Fine.")));
