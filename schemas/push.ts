@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { payloadSchemas, type Draft } from "./event.ts";
 import type { JsonRecord } from "./json.ts";
-import { objectOnly } from "./object-only.ts";
+import { anyRecord as record, objectOnly } from "./object-only.ts";
 import { stopReasonSchema, type Outcome } from "./outcome.ts";
 import { indeRunErrorSchema, type ValidationIssue } from "./problem.ts";
 import { accountedUsageSchema } from "./usage.ts";
@@ -11,7 +11,6 @@ import { accountedUsageSchema } from "./usage.ts";
 export const PUSHED = "push";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
-const record = objectOnly(v.record(v.string(), v.unknown()));
 
 /** Events of one batch, at most. */
 const MAX_EVENTS = 10_000;

@@ -1,11 +1,9 @@
 // The bodies of the DeerFlow family. A field that asks for something this server cannot do has any type here: it is refused by its own text. Shapes only.
 import * as v from "valibot";
-import { objectOnly } from "../object-only.ts";
+import { anyRecord as record, objectOnly } from "../object-only.ts";
 
 /** Of a thread's name. */
 export const THREAD_ID = /^[A-Za-z0-9_-]{1,64}$/;
-
-const record = objectOnly(v.record(v.string(), v.unknown()));
 
 /** `null` is as good as nothing. */
 const maybe = <S extends v.GenericSchema>(schema: S) =>

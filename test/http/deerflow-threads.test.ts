@@ -55,6 +55,19 @@ test("R-DFH-5 metadata is merged key by key; to pin a thread does not move it", 
   expect(String(patched["updated_at"]) >= String(before)).toBe(true);
 });
 
+test("R-DFH-5 R-DFH-6 keys of metadata that mean something to JavaScript are keys like any other", async () => {
+  const odd = JSON.parse('{"__proto__": 1, "constructor": "mine", "prototype": true}');
+  const id = await house.thread({ metadata: odd });
+  expect(JSON.stringify((await get(`/threads/${id}`))["metadata"])).toBe(JSON.stringify(odd));
+  const patch = JSON.parse('{"__proto__": 2}');
+  const patched = await send(`/threads/${id}`, { metadata: patch }, "PATCH");
+  expect(JSON.stringify(patched["metadata"])).toBe(JSON.stringify({ ...odd, ...patch }));
+  const search = async (metadata: Json): Promise<unknown[]> =>
+    (await listOf(await house.call("POST", "/threads/search", { metadata }))).map((thread) => thread["thread_id"]);
+  await expect.poll(() => search(patch)).toEqual([id]);
+  expect(await search({ constructor: "none such" })).toEqual([]);
+});
+
 test("R-DFH-5 what is asked of a thread that is not there is a 404 that names it", async () => {
   const id = newThreadId();
   for (const [method, path, body] of [
