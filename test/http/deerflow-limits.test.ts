@@ -100,6 +100,22 @@ test("R-DFH-23 a run that is forgotten is found by its thread's paths, and no mo
   expect(events((await runOf(await house.call("GET", `${path}/stream`))).frames)).toEqual(["end"]);
 });
 
+test("R-DFH-18 what waits is answered as long as the run's outcome is kept; afterwards a message goes on", async () => {
+  const id = await house.thread();
+  house.provider.on(MODEL, says("", [["w", "wipe"]]));
+  const { runId } = await house.run(id);
+  await until(async () => (await fetch(`${house.runs}/${runId}`)).status === 404, "the run is forgotten", 20_000);
+  const resume = { decisions: [{ toolCallId: "w", decision: "approve" }] };
+  expect(await refused(`/threads/${id}/runs`, { input: null, command: { resume } })).toEqual([
+    409,
+    `Thread ${id} has no interrupted run that can be resumed`,
+  ]);
+  house.provider.on(MODEL, says("Never mind."));
+  const { values } = await house.run(id, saying("Leave it."));
+  expect(textsOf(values).at(-1)).toBe("Never mind.");
+  expect(await get(`/threads/${id}`)).toMatchObject({ status: "idle", interrupts: {} });
+});
+
 test("R-DFH-26 a start that would take a thread over its storage limit is refused, and nothing of it is stored", async () => {
   const id = await house.thread();
   house.provider.on(MODEL, says("Hello."));
