@@ -1,21 +1,26 @@
 // What readers think of the runs of a thread: every statement on it. Writes happen inside the caller's transaction.
 import type { Feedback, FeedbackNote, FeedbackRequest, FeedbackStats } from "../schemas/thread-rows.ts";
+import { cutWithMark } from "../src/thread/fit-answer.ts";
+import { fitting } from "../src/thread/fitting.ts";
 import { threadTexts } from "./thread-texts.ts";
 
 export interface ThreadFeedback {
   /** The user's newest feedback on the run, replaced by this, or a new one. */
   put(request: FeedbackRequest, newId: string, at: number): Feedback;
   add(request: FeedbackRequest, newId: string, at: number): Feedback;
-  /** Oldest first. */
+  /** Oldest first, as many as fit into one answer. */
   list(runId: string): Feedback[];
   stats(runId: string): FeedbackStats;
-  /** The newest of each run, where there is one. */
+  /** The newest of each run, where there is one; a long comment is cut, and says so. */
   notes(runIds: readonly string[]): Map<string, FeedbackNote>;
   /** All of the user's on the run; false when there was none. */
   removeOwn(runId: string, userId: string | null): boolean;
   removeOne(runId: string, feedbackId: string): "deleted" | "other_run" | "unknown";
   clear(): void;
 }
+
+/** UTF-16 units of a comment beside a message: one answer may have hundreds. */
+const MAX_NOTE = 10_000;
 
 type Row = Record<string, SqlStorageValue>;
 
@@ -46,6 +51,13 @@ export function threadFeedback(storage: DurableObjectStorage): ThreadFeedback {
       createdAt: Number(row["created_at"]),
     };
   };
+
+  function* listed(runId: string): Generator<Feedback> {
+    if (!isReady()) return;
+    for (const row of sql.exec("SELECT * FROM feedback WHERE run_id = ? ORDER BY created_at, id", runId)) {
+      yield feedbackOf(row);
+    }
+  }
 
   const remove = (rows: readonly Row[]): void => {
     for (const row of rows) {
@@ -94,7 +106,7 @@ export function threadFeedback(storage: DurableObjectStorage): ThreadFeedback {
       );
       return { ...known, rating, comment, createdAt: at };
     },
-    list: (runId) => read("SELECT * FROM feedback WHERE run_id = ? ORDER BY created_at, id", runId).map(feedbackOf),
+    list: (runId) => fitting(listed(runId)),
     stats(runId) {
       const ratings = read("SELECT rating FROM feedback WHERE run_id = ?", runId).map(({ rating }) => rating);
       const positive = ratings.filter((rating) => rating === 1).length;
@@ -107,7 +119,12 @@ export function threadFeedback(storage: DurableObjectStorage): ThreadFeedback {
         JSON.stringify(runIds),
       );
       return new Map(
-        rows.map(feedbackOf).map(({ runId, feedbackId, rating, comment }) => [runId, { feedbackId, rating, comment }]),
+        rows
+          .map(feedbackOf)
+          .map(({ runId, feedbackId, rating, comment }) => [
+            runId,
+            { feedbackId, rating, comment: comment === null ? null : cutWithMark(comment, MAX_NOTE) },
+          ]),
       );
     },
     removeOwn(runId, userId) {

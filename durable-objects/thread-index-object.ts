@@ -1,6 +1,7 @@
 // The object of a tenant's threads: what each says of itself, for searches. Knows no thread's content, and changes none.
 import { DurableObject } from "cloudflare:workers";
 import type { ThreadEntry, ThreadSearch } from "../schemas/thread-index.ts";
+import { fitting } from "../src/thread/fitting.ts";
 import { matches } from "../src/thread/search.ts";
 import { threadEntries } from "./thread-entries.ts";
 
@@ -12,14 +13,17 @@ export class ThreadIndexObject extends DurableObject<Env> {
     this.#entries.keep(threadId, version, entry);
   }
 
-  /** Pinned ones first, then the newest change first. */
-  search({ metadata, status, limit, offset }: ThreadSearch): ThreadEntry[] {
-    const found: ThreadEntry[] = [];
+  /** Pinned ones first, then the newest change first. As many as fit into one answer: whoever gets fewer asks on behind them. */
+  search(asked: ThreadSearch): ThreadEntry[] {
+    return fitting(this.#found(asked));
+  }
+
+  *#found({ metadata, status, limit, offset }: ThreadSearch): Generator<ThreadEntry> {
     let passed = 0;
     for (const entry of this.#entries.list(status)) {
-      if (found.length >= limit) break;
-      if (matches(entry.metadata, metadata) && passed++ >= offset) found.push(entry);
+      if (!matches(entry.metadata, metadata) || passed++ < offset) continue;
+      if (passed > offset + limit) return;
+      yield entry;
     }
-    return found;
   }
 }

@@ -36,7 +36,10 @@ import type {
   ThreadView,
   ThreadWaitingAnswer,
 } from "../schemas/thread.ts";
+import { utf8Length } from "../src/run/utf8.ts";
 import { checkpointId } from "../src/thread/checkpoint-id.ts";
+import { MAX_PIECE } from "../src/thread/fitting.ts";
+import { jsonText } from "../src/wire/json.ts";
 import { forgottenRuns } from "./forgotten-runs.ts";
 import { pass } from "./gate.ts";
 import { runCalls } from "./run-calls.ts";
@@ -128,12 +131,15 @@ export class ThreadObject extends DurableObject<Env> {
     return this.#readings.view();
   }
 
-  /** Merges what is given key by key. To pin a thread is no change of the thread. */
-  async patch(metadata: JsonRecord): Promise<ThreadView | undefined> {
+  /** Merges what is given key by key. To pin a thread is no change of the thread, and takes no room. */
+  async patch(given: JsonRecord, maxThreadBytes: number): Promise<ThreadView | "full" | undefined> {
     const thread = this.#store.thread();
     if (thread === undefined) return undefined;
-    const updatedAt = isPin(metadata) ? thread.updatedAt : Date.now();
-    const patched = { ...thread, metadata: { ...thread.metadata, ...metadata }, updatedAt };
+    const pins = isPin(given);
+    const metadata = { ...thread.metadata, ...given };
+    const isTooMuch = this.#isFull(given, maxThreadBytes) || JSON.stringify(metadata).length > MAX_PIECE;
+    if (!pins && isTooMuch) return "full";
+    const patched = { ...thread, metadata, updatedAt: pins ? thread.updatedAt : Date.now() };
     this.ctx.storage.transactionSync(() => this.#store.saveThread(patched));
     await this.#reported();
     return this.#readings.view();
@@ -324,12 +330,12 @@ export class ThreadObject extends DurableObject<Env> {
   }
 
   /** The user's newest feedback on the run becomes this. */
-  putFeedback(request: FeedbackRequest): Feedback {
-    return this.#keepFeedback((feedback, id, at) => feedback.put(request, id, at), request);
+  putFeedback(request: FeedbackRequest, maxThreadBytes: number): Feedback | "full" {
+    return this.#keepFeedback((feedback, id, at) => feedback.put(request, id, at), request, maxThreadBytes);
   }
 
-  addFeedback(request: FeedbackRequest): Feedback {
-    return this.#keepFeedback((feedback, id, at) => feedback.add(request, id, at), request);
+  addFeedback(request: FeedbackRequest, maxThreadBytes: number): Feedback | "full" {
+    return this.#keepFeedback((feedback, id, at) => feedback.add(request, id, at), request, maxThreadBytes);
   }
 
   /** Oldest first. */
@@ -355,10 +361,16 @@ export class ThreadObject extends DurableObject<Env> {
   }
 
   /** Of a run that is not there any more nothing is kept. */
-  #keepFeedback(keep: KeepFeedback, request: FeedbackRequest): Feedback {
+  #keepFeedback(keep: KeepFeedback, request: FeedbackRequest, maxThreadBytes: number): Feedback | "full" {
     const [id, at] = [crypto.randomUUID(), Date.now()];
     if (this.#readings.run(request.runId) === undefined) return { ...request, feedbackId: id, createdAt: at };
+    if (this.#isFull(request, maxThreadBytes)) return "full";
     return this.ctx.storage.transactionSync(() => keep(this.#parts.feedback, id, at));
+  }
+
+  /** There is no room for this. */
+  #isFull(incoming: unknown, maxThreadBytes: number): boolean {
+    return this.#store.size() + utf8Length(jsonText(incoming) ?? "") > maxThreadBytes;
   }
 
   #isLive(runId: string): boolean {

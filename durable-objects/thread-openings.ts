@@ -4,6 +4,7 @@ import type { LangMessage, ThreadRunAnswer, ThreadRunRequest, ThreadUpdate } fro
 import { fitMessages } from "../src/run/fit-messages.ts";
 import { utf8Length } from "../src/run/utf8.ts";
 import { checkpointNumber, ROOT } from "../src/thread/checkpoint-id.ts";
+import { MAX_PIECE } from "../src/thread/fitting.ts";
 import { callIdsOf, modelMessages } from "../src/thread/model-messages.ts";
 import { changesOf, type Change } from "../src/thread/reducer.ts";
 import { jsonText } from "../src/wire/json.ts";
@@ -73,11 +74,9 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
     const bytes = utf8Length(jsonText([input, values, metadata, kwargs]) ?? "");
     if (store.size() + bytes > maxThreadBytes) return { refused: "full" };
     const changesValues = values !== undefined && Object.keys(values).length > 0;
-    return {
-      parent: base?.id,
-      changes: reduced.changes,
-      values: changesValues ? { ...base?.values, ...values } : undefined,
-    };
+    const merged = changesValues ? { ...base?.values, ...values } : undefined;
+    if (merged !== undefined && JSON.stringify(merged).length > MAX_PIECE) return { refused: "full" };
+    return { parent: base?.id, changes: reduced.changes, values: merged };
   };
 
   const isAwaited = ({ checkpointId, continues, settles = [] }: Settling): boolean => {

@@ -11,6 +11,7 @@ import type {
   ThreadWaitingAnswer,
 } from "../schemas/thread.ts";
 import { checkpointId, checkpointNumber, ROOT, ROOT_CHECKPOINT } from "../src/thread/checkpoint-id.ts";
+import { fitting } from "../src/thread/fitting.ts";
 import { openCallsOf, settledCalls } from "../src/thread/open-calls.ts";
 import type { ThreadRunRow, ThreadRunStore } from "./thread-run-store.ts";
 import type { Checkpoint, StatePlace, ThreadStates } from "./thread-state.ts";
@@ -136,6 +137,18 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
     return [{ runId, threadId, assistantId, status, metadata, kwargs, strategy, ...ends, ...isPushed }];
   };
 
+  function* runViews(): Generator<ThreadRunView> {
+    for (const run of runs.list(MAX_RUNS)) yield* runView(run);
+  }
+
+  function* states(before: number | undefined, limit: number): Generator<ThreadState> {
+    let isFirst = true;
+    for (const checkpoint of state.checkpoints(before, limit)) {
+      yield stateOf(checkpoint, isFirst);
+      isFirst = false;
+    }
+  }
+
   return {
     view() {
       const thread = store.thread();
@@ -153,7 +166,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
         interrupts: head === undefined || interrupts.length === 0 ? {} : { [checkpointId(head.id)]: interrupts },
       };
     },
-    runs: () => (store.thread() === undefined ? [] : runs.list(MAX_RUNS).flatMap(runView)),
+    runs: () => (store.thread() === undefined ? [] : fitting(runViews())),
     run(runId) {
       const run = store.thread() === undefined ? undefined : runs.run(runId);
       return run && runView(run)[0];
@@ -183,7 +196,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       if (store.thread() === undefined) return undefined;
       const bound = before === undefined ? undefined : checkpointNumber(before);
       if (before !== undefined && bound === undefined) return [];
-      return state.checkpoints(bound, limit).map((checkpoint, index) => stateOf(checkpoint, index === 0));
+      return fitting(states(bound, limit));
     },
     waiting(forRun, id) {
       if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };

@@ -45,8 +45,8 @@ type Row = Record<string, SqlStorageValue>;
 
 export interface ThreadRunStore {
   run(runId: string): ThreadRunRow | undefined;
-  /** Newest first, without those that are lost. The arguments of what does not fit into one answer are left out. */
-  list(limit: number): ThreadRunRow[];
+  /** Newest first, without those that are lost; lazily. The arguments of what does not fit into one answer are left out. */
+  list(limit: number): Iterable<ThreadRunRow>;
   /** Of all runs. */
   runIds(): string[];
   /** Of those that objects of ours run. */
@@ -119,15 +119,12 @@ export function threadRunStore(storage: DurableObjectStorage): ThreadRunStore {
         .exec("SELECT * FROM run WHERE run_id = ?", runId)
         .toArray()
         .map((row) => runOf(row))[0],
-    list(limit) {
+    *list(limit) {
       let units = 0;
-      return sql
-        .exec("SELECT * FROM run WHERE status <> 'lost' ORDER BY id DESC LIMIT ?", limit)
-        .toArray()
-        .map((row) => {
-          units += Number(row["units"]);
-          return runOf(row, units <= MAX_LIST);
-        });
+      for (const row of sql.exec("SELECT * FROM run WHERE status <> 'lost' ORDER BY id DESC LIMIT ?", limit)) {
+        units += Number(row["units"]);
+        yield runOf(row, units <= MAX_LIST);
+      }
     },
     runIds: () =>
       sql

@@ -52,8 +52,8 @@ export interface ThreadStates {
   checkpoint(id: number): Checkpoint | undefined;
   /** The latest of a run. */
   lastOf(runId: string): Checkpoint | undefined;
-  /** Newest first, those before this one. */
-  checkpoints(before: number | undefined, limit: number): Checkpoint[];
+  /** Newest first, those before this one; lazily. */
+  checkpoints(before: number | undefined, limit: number): Iterable<Checkpoint>;
   /** The messages at a checkpoint, in order. */
   places(checkpoint: number | undefined): StatePlace[];
   /** Whether a message of this id is in the state at a checkpoint. */
@@ -214,15 +214,10 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
         .exec("SELECT * FROM checkpoint WHERE run_id = ? ORDER BY id DESC LIMIT 1", runId)
         .toArray()
         .map(checkpointOf)[0],
-    checkpoints: (before, limit) =>
-      sql
-        .exec(
-          "SELECT * FROM checkpoint WHERE id < ? ORDER BY id DESC LIMIT ?",
-          before ?? Number.MAX_SAFE_INTEGER,
-          limit,
-        )
-        .toArray()
-        .map(checkpointOf),
+    *checkpoints(before, limit) {
+      const query = "SELECT * FROM checkpoint WHERE id < ? ORDER BY id DESC LIMIT ?";
+      for (const row of sql.exec(query, before ?? Number.MAX_SAFE_INTEGER, limit)) yield checkpointOf(row);
+    },
     places(checkpoint) {
       const stretches = stretchesOf(checkpoint);
       const removed = removedIn(stretches);

@@ -20,7 +20,7 @@ import type {
 export interface ThreadCalls {
   create(request: { metadata: JsonRecord; assistantId?: string | null }): Promise<ThreadView>;
   view(): Promise<ThreadView | undefined>;
-  patch(metadata: JsonRecord): Promise<ThreadView | undefined>;
+  patch(metadata: JsonRecord, maxThreadBytes: number): Promise<ThreadView | "full" | undefined>;
   remove(): Promise<"removed" | "busy" | "unknown">;
   state(checkpointId?: string): Promise<ThreadStateAnswer>;
   stateAfter(runId: string): Promise<ThreadStateAnswer>;
@@ -38,8 +38,8 @@ export interface ThreadCalls {
   workspaceChanges(query: rows.WorkspaceQuery): Promise<rows.WorkspaceChanges>;
   tokenUsage(includeActive: boolean): Promise<rows.ThreadTokenUsage>;
   runTotals(runIds: string[]): Promise<Record<string, rows.RunTotals>>;
-  putFeedback(request: rows.FeedbackRequest): Promise<rows.Feedback>;
-  addFeedback(request: rows.FeedbackRequest): Promise<rows.Feedback>;
+  putFeedback(request: rows.FeedbackRequest, maxThreadBytes: number): Promise<rows.Feedback | "full">;
+  addFeedback(request: rows.FeedbackRequest, maxThreadBytes: number): Promise<rows.Feedback | "full">;
   feedback(runId: string): Promise<rows.Feedback[]>;
   feedbackStats(runId: string): Promise<rows.FeedbackStats>;
   deleteFeedback(own: { runId: string; userId: string | null }): Promise<boolean>;

@@ -18,12 +18,13 @@ export function fitAnswer(answer: Answer, max = MAX_UNITS): { answer: Answer; is
   };
   const shorter = {
     ...answer,
-    text: cut(text, Math.floor(max / 2)),
-    reasoning: cut(reasoning, Math.floor(max / 4)),
+    text: cutWithMark(text, Math.floor(max / 2)),
+    reasoning: cutWithMark(reasoning, Math.floor(max / 4)),
     calls: calls.map(fitCall),
   };
   return { answer: shorter, isCut: true };
 }
 
-const cut = (text: string, units: number): string =>
+/** Of a text no more than so many UTF-16 units; what is cut says so. */
+export const cutWithMark = (text: string, units: number): string =>
   text.length <= units ? text : `${text.slice(0, units).toWellFormed()}\n[cut: longer than ${units} characters]`;

@@ -122,6 +122,12 @@ test("R-DFH-26 a start that would take a thread over its storage limit is refuse
   await house.run(id);
   const before = await kept(id);
   const path = `/threads/${id}/runs`;
+  const { run_id: ended } = Object((await listOf(await house.call("GET", path)))[0]);
+  for (const method of ["PUT", "POST"]) {
+    const answered = await house.call(method, `${path}/${ended}/feedback`, { rating: 1, comment: large });
+    expect(await refusalOf(answered)).toEqual(FULL);
+  }
+  expect(await refusalOf(await house.call("PATCH", `/threads/${id}`, { metadata: { large } }))).toEqual(FULL);
   for (const how of ["", "/stream", "/wait"]) expect(await refused(`${path}${how}`, saying(large))).toEqual(FULL);
   expect(await refused(path, saying("Hi", { metadata: { large } }))).toEqual(FULL);
   expect(await refused(`/threads/${id}/state`, { values: { title: large } })).toEqual(FULL);

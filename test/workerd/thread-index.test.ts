@@ -58,6 +58,21 @@ async function persistently<T>(say: () => Promise<T>): Promise<T> {
   }
 }
 
+it("R-REC-2 R-THR-22 a search whose threads are too large for one answer gives the first of them, and goes on behind them", async () => {
+  const tenant = newTenant();
+  const names: string[] = [];
+  for (let one = 0; one < 16; one++) {
+    const { threadId, stub } = newThread(tenant);
+    await create(stub(), { note: "я".repeat(1_000_000) });
+    names.push(threadId);
+  }
+  const first = await found(tenant);
+  expect(first.length).toBeGreaterThan(5);
+  expect(first.length).toBeLessThan(16);
+  const rest = await found(tenant, { offset: first.length });
+  expect([...first, ...rest].toSorted()).toEqual(names.toSorted());
+});
+
 describe("a search", () => {
   it("R-THR-22 gives pinned threads first, then the one that changed last, of those that match", async () => {
     const tenant = newTenant();

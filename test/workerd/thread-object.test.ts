@@ -50,6 +50,11 @@ describe("a thread", () => {
     await patch(stub(), { deerflow_pinned: false, b: 3 });
     expect((await view(stub())).metadata).toEqual({ a: 1, b: 3, deerflow_pinned: false });
     expect(await patch(newThread().stub(), { a: 1 })).toBeUndefined();
+    const before = await view(stub());
+    expect(await patch(stub(), { a: "x".repeat(100_000) }, 100_000)).toBe("full");
+    expect(await patch(stub(), { a: "x".repeat(6_000_000) })).toBe("full");
+    expect(await view(stub())).toEqual(before);
+    expect(await patch(stub(), { deerflow_pinned: true }, 1)).toMatchObject({ updatedAt: before.updatedAt });
   });
 });
 

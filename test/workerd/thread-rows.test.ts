@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type {
+  Feedback,
   MessagePage,
   MessageRow,
   MessagesQuery,
@@ -19,6 +20,12 @@ import type { ThreadRecord } from "../../schemas/thread.ts";
 import { workspaceChanges } from "../unit/thread/event-samples.ts";
 import { answer, event, human, newThread, note, push, runEnd, runError, terminal } from "./pushing.ts";
 import type { Stub } from "./threads.ts";
+
+const ROOM = 1_000_000_000;
+const asKept = (given: Feedback | "full"): Feedback => {
+  if (given === "full") throw new Error("full");
+  return given;
+};
 
 const spoken = (caller: string, id: string = crypto.randomUUID()): unknown =>
   event(
@@ -95,6 +102,34 @@ describe("messages", () => {
     expect(seqsIn(rowsIn(await events(thread, { runId: "r1", limit: 50 })))).toEqual([1, 2, 3]);
   });
 
+  it("R-REC-2 R-ROW-11 feedback that is too large for one answer is told in part, and cut beside a message", async () => {
+    const thread = newThread()();
+    await record(thread, "r1", [human("h1"), answer("a1"), runEnd]);
+    const opinion = {
+      runId: "r1",
+      rating: 1,
+      comment: `${"é".repeat(999_999)}я`,
+      userId: null,
+      messageId: null,
+    } as const;
+    for (let one = 0; one < 20; one++) await thread.addFeedback(opinion, ROOM);
+    expect(await thread.feedbackStats("r1")).toMatchObject({ total: 20 });
+    const shown = await thread.feedback("r1");
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown.length).toBeLessThan(20);
+    const [, row] = await list(thread, { limit: 50 });
+    expect(row?.feedback?.comment).toMatch(/^é{10000}\n\[cut: /);
+  });
+
+  it("R-THR-19 feedback that would take a thread over its limit is not kept", async () => {
+    const thread = newThread()();
+    await record(thread, "r1", [human("h1"), answer("a1"), runEnd]);
+    const opinion = { runId: "r1", rating: 1, comment: "x".repeat(100_000), userId: null, messageId: null } as const;
+    expect(await thread.addFeedback(opinion, 100_000)).toBe("full");
+    expect(await thread.putFeedback(opinion, 100_000)).toBe("full");
+    expect(await thread.feedback("r1")).toEqual([]);
+  });
+
   it("R-ROW-3 R-ROW-4 show the newest feedback of a run and how long it took", async () => {
     const thread = newThread()();
     await record(thread, "r1", [human("h1"), answer("a1"), spoken("middleware:title"), runEnd]);
@@ -103,8 +138,8 @@ describe("messages", () => {
       storage.sql.exec("UPDATE run SET updated_at = created_at + 4999");
     });
     const opinion = { runId: "r1", rating: 1, comment: null, userId: null, messageId: null } as const;
-    await thread.addFeedback({ ...opinion, rating: -1, comment: "No." });
-    const { feedbackId } = await thread.addFeedback(opinion);
+    await thread.addFeedback({ ...opinion, rating: -1, comment: "No." }, ROOM);
+    const { feedbackId } = asKept(await thread.addFeedback(opinion, ROOM));
     const shown = (rows: readonly MessageRow[]): unknown => rows.map(({ seq, feedback }) => [seq, feedback]);
     const noted = { feedbackId, rating: 1, comment: null };
     const rows = await list(thread, { limit: 50 });
@@ -217,14 +252,14 @@ describe("feedback", () => {
     await record(thread, "r1", [answer("a1"), runEnd]);
     await record(thread, "r2", [answer("a2"), runEnd]);
     const by = (userId: string | null) => ({ runId: "r1", rating: 1, comment: null, userId, messageId: null }) as const;
-    const first = await thread.putFeedback(by(null));
+    const first = asKept(await thread.putFeedback(by(null), ROOM));
     const long = "é".repeat(1_200_000);
-    expect(await thread.putFeedback({ ...by(null), rating: -1, comment: long })).toMatchObject({
+    expect(await thread.putFeedback({ ...by(null), rating: -1, comment: long }, ROOM)).toMatchObject({
       feedbackId: first.feedbackId,
       rating: -1,
     });
-    await thread.putFeedback(by("u"));
-    const added = await thread.addFeedback({ ...by(null), comment: "", messageId: "a1" });
+    await thread.putFeedback(by("u"), ROOM);
+    const added = asKept(await thread.addFeedback({ ...by(null), comment: "", messageId: "a1" }, ROOM));
     expect(added.feedbackId).not.toBe(first.feedbackId);
     const kept = await thread.feedback("r1");
     expect(
@@ -247,10 +282,10 @@ describe("feedback", () => {
   it("R-ROW-11 on a run that is not there is kept nowhere", async () => {
     const thread = newThread()();
     const opinion = { runId: "r1", rating: 1, comment: null, userId: null, messageId: null } as const;
-    expect(await thread.putFeedback(opinion)).toMatchObject({ rating: 1 });
+    expect(await thread.putFeedback(opinion, ROOM)).toMatchObject({ rating: 1 });
     expect(await thread.feedback("r1")).toEqual([]);
     await record(thread, "r1", [answer("a1"), runEnd]);
-    await thread.putFeedback(opinion);
+    await thread.putFeedback(opinion, ROOM);
     await thread.remove();
     expect(await thread.feedback("r1")).toEqual([]);
   });

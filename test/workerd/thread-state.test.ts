@@ -39,6 +39,28 @@ import {
 
 afterEach(() => takeGate(undefined));
 
+it("R-REC-2 R-THR-14 runs and states that are too large for one answer are told in part, newest first", async () => {
+  const { stub } = newThread();
+  const large = "я".repeat(1_900_000);
+  for (let one = 0; one < 9; one++) await turn(stub(), { metadata: { large }, input: [human(`h${one}`, "Hi")] });
+  const told = await runs(stub());
+  expect(told.length).toBeGreaterThan(5);
+  expect(told.length).toBeLessThan(9);
+  const entries = (await history(stub(), 100)) ?? [];
+  expect(entries.length).toBeGreaterThan(5);
+  expect(entries.length).toBeLessThan(18);
+  const further = (await history(stub(), 100, entries.at(-1)?.checkpointId)) ?? [];
+  expect(further[0]?.checkpointId).toBe(entries.at(-1)?.parentCheckpointId);
+});
+
+it("R-THR-19 values that have grown over what an answer has room for are refused", async () => {
+  const { stub } = newThread();
+  await create(stub());
+  expect(await update(stub(), { values: { one: "x".repeat(4_000_000) } })).toMatchObject({ updated: true });
+  expect(await update(stub(), { values: { two: "x".repeat(4_000_000) } })).toEqual({ updated: false, refused: "full" });
+  expect(Object.keys((await stateOf(stub())).values)).toEqual(["one"]);
+});
+
 describe("a state", () => {
   it("R-THR-11 takes messages in by their ids, and refuses to remove what is not there", async () => {
     const { stub } = newThread();

@@ -68,7 +68,11 @@ export const newRun = (): string => `run-${crypto.randomUUID()}`;
 // Annotated, for what crosses a stub has another type.
 export const create = async (stub: Stub, metadata: JsonRecord = {}): Promise<ThreadView> => stub.create({ metadata });
 export const viewIf = async (stub: Stub): Promise<ThreadView | undefined> => stub.view();
-export const patch = async (stub: Stub, metadata: JsonRecord): Promise<ThreadView | undefined> => stub.patch(metadata);
+export const patch = async (
+  stub: Stub,
+  metadata: JsonRecord,
+  maxThreadBytes = 1_000_000_000,
+): Promise<ThreadView | "full" | undefined> => stub.patch(metadata, maxThreadBytes);
 export const runs = async (stub: Stub): Promise<ThreadRunView[]> => stub.runs();
 export const run = async (stub: Stub, runId: string): Promise<ThreadRunView | undefined> => stub.run(runId);
 export const baseOf = async (stub: Stub, runId: string): Promise<ThreadBase | undefined> => stub.baseOf(runId);

@@ -11,6 +11,7 @@ import {
   deerRefused,
   noSuchRun,
   notFound,
+  threadFull,
   type DeerProblem,
   type DeerResult,
 } from "./problem.ts";
@@ -21,17 +22,20 @@ import { isoTime } from "./time.ts";
 export async function putFeedback(context: DeerContext): Promise<Response> {
   const request = await readFeedback(context);
   if (!request.ok) return deerProblemResponse(request.problem);
-  const kept = await threadOf(context).putFeedback(request.value);
-  return json(feedbackForm(context.threadId, kept));
+  const kept = await threadOf(context).putFeedback(request.value, context.config.limits.maxThreadBytes);
+  return keptResponse(context, kept);
 }
 
 /** `POST .../feedback`: a further one. */
 export async function addFeedback(context: DeerContext): Promise<Response> {
   const request = await readFeedback(context);
   if (!request.ok) return deerProblemResponse(request.problem);
-  const kept = await threadOf(context).addFeedback(request.value);
-  return json(feedbackForm(context.threadId, kept));
+  const kept = await threadOf(context).addFeedback(request.value, context.config.limits.maxThreadBytes);
+  return keptResponse(context, kept);
 }
+
+const keptResponse = ({ threadId }: DeerContext, kept: Feedback | "full"): Response =>
+  kept === "full" ? deerProblemResponse(threadFull) : json(feedbackForm(threadId, kept));
 
 async function readFeedback(context: DeerContext): Promise<DeerResult<FeedbackRequest>> {
   const { request, config, runId } = context;

@@ -5,7 +5,7 @@ import { threadIndexCalls } from "../../thread-calls.ts";
 import { readBody } from "./body.ts";
 import { json, threadOf, type DeerContext } from "./context.ts";
 import { valueError } from "./faults.ts";
-import { conflict, deerProblemResponse, faulty, noSuchThread } from "./problem.ts";
+import { conflict, deerProblemResponse, faulty, noSuchThread, threadFull } from "./problem.ts";
 import { threadForm, titleOf, valuesOf } from "./thread-form.ts";
 
 /** Keys of metadata that say whose a thread is: that is the key's to say. */
@@ -39,7 +39,8 @@ export async function patchThread(context: DeerContext): Promise<Response> {
   const { request, config, threadId } = context;
   const body = await readBody(request, threadPatchSchema, config.limits.maxBodyBytes);
   if (!body.ok) return deerProblemResponse(body.problem);
-  const view = await threadOf(context).patch(ownMetadata(body.value.metadata));
+  const view = await threadOf(context).patch(ownMetadata(body.value.metadata), config.limits.maxThreadBytes);
+  if (view === "full") return deerProblemResponse(threadFull);
   return view === undefined ? deerProblemResponse(noSuchThread(threadId)) : json(threadForm(view, {}));
 }
 
