@@ -208,7 +208,7 @@ function checkRecords(request: IngestRequest, known: number, threadId: string, n
       continue;
     }
     const { event_type: eventType, category, content, metadata, created_at: created, user_id: user } = checked.record;
-    const time = created === undefined ? now : Date.parse(created);
+    const time = created === undefined ? now : timeOf(created);
     if (Number.isNaN(time)) refuse(`${at}/created_at`, "is no time that there is", "format");
     if (drafts.at(-1)?.eventType === TERMINAL) refuse(at, "follows the end of the run", "order");
     drafts.push({ eventType, category, content, metadata, at: time, userId: user ?? request.userId });
@@ -222,3 +222,15 @@ function checkRecords(request: IngestRequest, known: number, threadId: string, n
 }
 
 const MAX_ISSUES = 20;
+
+const FIRST_MS = Date.parse("0000-01-01T00:00:00Z");
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Of a day that no calendar has there is none, nor outside of the years that four digits write. */
+function timeOf(text: string): number {
+  const day = text.slice(0, "2026-01-01".length);
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  const time = Date.parse(text);
+  const isThere = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day);
+  return isThere && time >= FIRST_MS && time <= LAST_MS ? time : Number.NaN;
+}

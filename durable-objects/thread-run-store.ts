@@ -143,7 +143,7 @@ export function threadRunStore(storage: DurableObjectStorage): ThreadRunStore {
         .map((row) => maybeText(row["run_id"]) ?? ""),
     superseded: () =>
       sql
-        .exec("SELECT DISTINCT replaces FROM run WHERE replaces IS NOT NULL AND status = 'success'")
+        .exec("SELECT DISTINCT replaces FROM run WHERE replaces <> run_id AND status = 'success'")
         .toArray()
         .map((row) => maybeText(row["replaces"]) ?? ""),
     durations(runIds) {

@@ -141,9 +141,16 @@ describe("batches", () => {
     expect(
       await faults({ records: [terminal("success")], end: { status: "error", stopReason: null, error: null } }),
     ).toEqual(["/end/status"]);
-    expect(await faults({ records: [{ ...Object(note("a")), created_at: "2026-13-02T03:04:05Z" }] })).toEqual([
-      "/records/0/created_at",
-    ]);
+    for (const created_at of [
+      "2026-13-02T03:04:05Z",
+      "2026-02-30T03:04:05Z",
+      "2025-02-29T03:04:05+01:00",
+      "0000-01-01T00:00:00+01:00",
+      "9999-12-31T23:59:59-05:00",
+    ]) {
+      const records = [{ ...Object(note("a")), created_at }];
+      expect([created_at, await faults({ records })]).toEqual([created_at, ["/records/0/created_at"]]);
+    }
     expect(await thread().view()).toBeUndefined();
   });
 

@@ -100,6 +100,8 @@ describe("messages", () => {
     expect(seqsIn((await page(thread, { limit: 50 })).rows)).toEqual([4, 6]);
     expect(seqsIn((await runPage(thread, { runId: "r1", limit: 50 })).rows)).toEqual([1, 2]);
     expect(seqsIn(rowsIn(await events(thread, { runId: "r1", limit: 50 })))).toEqual([1, 2, 3]);
+    await record(thread, "self", [answer("a4"), runEnd], { regenerate_from_run_id: "self" });
+    expect(seqsIn(await list(thread, { limit: 50 }))).toEqual([4, 6, 8]);
   });
 
   it("R-REC-2 R-ROW-11 feedback that is too large for one answer is told in part, and cut beside a message", async () => {
