@@ -145,6 +145,8 @@ function endOf({ outcome, pending }: Extract<Told, { type: "ended" }>): Made[] {
   const terminal = { eventType: "run.terminal", category: "outputs", content };
   switch (outcome.outcome) {
     case "completed": {
+      // One that waits for somebody has not succeeded yet.
+      if (status !== "success") return [terminal];
       const usage = outcome.usage === undefined ? null : usageMetadata(outcome.usage);
       const outputs = { usage_metadata: usage, ...(title !== undefined && { title }) };
       return [

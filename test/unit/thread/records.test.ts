@@ -73,8 +73,8 @@ describe("R-THR-33 a run's log becomes records", () => {
     "failure with text": [...opening, "llm.error", "llm.ai.response", "run.error", "run.terminal"],
     "failure before anything": [...opening, "llm.error", "run.error", "run.terminal"],
     // A client makes its calls itself.
-    "waits for a client's result": [...opening, "llm.ai.response", ...ending],
-    "waits for an approval": [...opening, "tool.intent", "llm.ai.response", ...ending],
+    "waits for a client's result": [...opening, "llm.ai.response", "run.terminal"],
+    "waits for an approval": [...opening, "tool.intent", "llm.ai.response", "run.terminal"],
     "goes on with an approved call": [...opening, "llm.tool.result", "llm.ai.response", ...ending],
     "cut off at the limit": [...opening, "middleware:safety_termination", "llm.ai.response", ...ending],
     filtered: [...opening, "llm.ai.response", "middleware:safety_termination", ...ending],
