@@ -52,6 +52,7 @@ export interface ThreadRunStore {
   /** Of those that objects of ours run. */
   ownRunIds(): string[];
   /** Of the runs with one of these words. */
+  /** The latest last. */
   runIdsOf(statuses: readonly ThreadRunStatus[]): string[];
   /** Runs in whose place another one has succeeded. */
   superseded(): string[];
@@ -138,7 +139,10 @@ export function threadRunStore(storage: DurableObjectStorage): ThreadRunStore {
         .map((row) => maybeText(row["run_id"]) ?? ""),
     runIdsOf: (statuses) =>
       sql
-        .exec("SELECT run_id FROM run WHERE status IN (SELECT value FROM json_each(?))", JSON.stringify(statuses))
+        .exec(
+          "SELECT run_id FROM run WHERE status IN (SELECT value FROM json_each(?)) ORDER BY id",
+          JSON.stringify(statuses),
+        )
         .toArray()
         .map((row) => maybeText(row["run_id"]) ?? ""),
     superseded: () =>

@@ -77,7 +77,15 @@ export interface ThreadTokenUsage {
   total_runs: number;
   by_model: Record<string, { tokens: number; runs: number }>;
   by_caller: { lead_agent: number; subagent: number; middleware: number };
-  context_usage: null;
+  /** Of the latest answer that tells it. */
+  context_usage: ThreadContextUsage | null;
+}
+
+/** `percentage` has one decimal. */
+export interface ThreadContextUsage {
+  token_count: number;
+  max_context_tokens: number;
+  percentage: number | null;
 }
 
 /** What a run's records add up to, as a run's answer shows it. */

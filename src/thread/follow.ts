@@ -77,6 +77,7 @@ export interface Followed {
   readonly model: string | undefined;
   /** By attempt: its last report. */
   readonly usages: Readonly<Record<number, AccountedUsage>>;
+  readonly context: Payload<"context_usage"> | undefined;
   readonly answers: number;
   /** Calls without a result, of the answers so far and of the conversation before. */
   readonly open: readonly Called[];
@@ -108,6 +109,7 @@ const nothingSaid = {
   speaker: undefined,
   model: undefined,
   usages: {},
+  context: undefined,
 } as const;
 
 /** The id of the message that the present step's answer is. */
@@ -157,6 +159,9 @@ function take(next: Following, event: LogEvent, told: Told[]): void {
       next.titles = [...next.titles, event.payload.title];
       told.push({ type: "title", title: event.payload.title });
       return;
+    case "context_usage":
+      next.context = event.payload;
+      return;
     case "diagnostic":
       told.push({ type: "diagnostic", diagnostic: event.payload });
       return;
@@ -165,7 +170,6 @@ function take(next: Following, event: LogEvent, told: Told[]): void {
     case "retrieval":
     case "lifecycle":
     case "tool_progress":
-    case "context_usage":
     case "max_steps":
       return;
   }
@@ -321,7 +325,7 @@ function beginStep(next: Following, { payload, at }: Extract<LogEvent, { type: "
 
 /** The model's part of the present step is over: its answer is a message now, and nothing is added to it. */
 function answer(next: Following, at: number, finishReason: string | undefined, isWhole: boolean, told: Told[]): void {
-  const { step, text, reasoning, calls, usages, model, speaker, attempts, before } = next;
+  const { step, text, reasoning, calls, usages, model, speaker, attempts, before, context } = next;
   const startedAt = speaker === undefined ? undefined : attempts[speaker];
   told.push({
     type: "answered",
@@ -340,6 +344,7 @@ function answer(next: Following, at: number, finishReason: string | undefined, i
       finishReason,
       latencyMs: startedAt === undefined ? null : Math.max(0, at - startedAt),
       callIndex: ++next.answers,
+      ...(context !== undefined && { context }),
     },
   });
   next.before = { text: before.text + text, reasoning: before.reasoning + reasoning };

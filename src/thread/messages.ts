@@ -1,4 +1,5 @@
 // Messages as LangChain dumps them: what a person, a model and a tool said, whole or in pieces. Pure; every id that a run's messages have is made here.
+import type { Payload } from "../../schemas/event.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { Message } from "../../schemas/run.ts";
 import type { LangMessage } from "../../schemas/thread.ts";
@@ -32,6 +33,8 @@ export interface Answer {
   latencyMs: number | null;
   /** From 1, over the whole run. */
   callIndex: number;
+  /** How full the model's context was, where the run tells it. */
+  context?: Payload<"context_usage">;
 }
 
 /** What became of a call. */

@@ -1,5 +1,5 @@
 // What of a run its thread keeps: each event of the run's log as the records it makes. Pure; the same log always makes the same records.
-import type { LogEvent } from "../../schemas/event.ts";
+import type { LogEvent, Payload } from "../../schemas/event.ts";
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
 import type { RecordDraft, ThreadRef, ThreadRunEnd } from "../../schemas/thread.ts";
@@ -116,12 +116,13 @@ function intentOf({ toolCallId, toolName, input, inputJson, execution }: Called)
 
 function answerOf(whole: Answer): Made[] {
   const { answer, isCut } = fitAnswer(whole);
-  const { usage, latencyMs, callIndex, finishReason } = answer;
+  const { usage, latencyMs, callIndex, finishReason, context } = answer;
   const metadata = {
     ...LEAD,
     usage: usage === undefined ? {} : usageMetadata(usage),
     latency_ms: latencyMs,
     llm_call_index: callIndex,
+    ...(context !== undefined && { context_usage: contextUsage(context) }),
     ...(isCut && { content_truncated: true }),
   };
   return [
@@ -129,6 +130,12 @@ function answerOf(whole: Answer): Made[] {
     ...(finishReason === "content_filter" ? safety(finishReason, {}) : []),
   ];
 }
+
+const contextUsage = ({ usedTokens, maxTokens, percent }: Payload<"context_usage">): JsonRecord => ({
+  token_count: usedTokens,
+  max_context_tokens: maxTokens,
+  percentage: percent,
+});
 
 const safety = (name: string, changes: JsonRecord): Made[] => [
   {

@@ -1,7 +1,7 @@
 // What the records of a run add up to: tokens by caller and model, answers, messages. Pure.
 import type { JsonRecord } from "../../schemas/json.ts";
 import type { RecordDraft } from "../../schemas/thread.ts";
-import type { RunTotals, ThreadTokenUsage } from "../../schemas/thread-rows.ts";
+import type { RunTotals, ThreadContextUsage, ThreadTokenUsage } from "../../schemas/thread-rows.ts";
 import { asCount, asName, asRecord, asText } from "../wire/json.ts";
 
 interface Tokens {
@@ -27,6 +27,8 @@ export interface RunTally {
   tasks: Share;
   /** Message ids of the latest counted answers: one that is recorded again is not paid again. */
   counted: string[];
+  /** How full the context of the leading agent's model was at its latest answer that tells it. */
+  context?: ThreadContextUsage;
 }
 
 /** Answers whose repeats are known. */
@@ -63,11 +65,25 @@ function withRecord(tally: RunTally, { eventType, category, content, metadata }:
   if (id !== undefined && tally.counted.includes(id)) return counted;
   const caller = callerOf(metadata["caller"]);
   const model = asRecord(body["response_metadata"])?.["model_name"];
+  const context = caller === "lead_agent" ? contextOf(metadata["context_usage"]) : undefined;
   return {
     ...counted,
+    ...(context !== undefined && { context }),
     calls: tally.calls + 1,
     callers: { ...tally.callers, [caller]: withUsage(tally.callers[caller], asRecord(metadata["usage"]) ?? {}, model) },
     counted: id === undefined ? tally.counted : [...tally.counted, id].slice(-MAX_COUNTED),
+  };
+}
+
+function contextOf(value: unknown): ThreadContextUsage | undefined {
+  const told = asRecord(value) ?? {};
+  const [used, most] = [asCount(told["token_count"]), asCount(told["max_context_tokens"])];
+  if (used === undefined || most === undefined || most === 0) return undefined;
+  const { percentage } = told;
+  return {
+    token_count: used,
+    max_context_tokens: most,
+    percentage: typeof percentage === "number" ? Math.round(percentage * 10) / 10 : null,
   };
 }
 
@@ -115,7 +131,7 @@ export function runTotals(tally: RunTally): RunTotals {
   };
 }
 
-/** The sums over the runs that count; a run counts once for each of its models. */
+/** The sums over the runs that count, the latest last; a run counts once for each of its models. */
 export function tokenUsage(tallies: readonly RunTally[]): ThreadTokenUsage {
   const totals = tallies.map(runTotals);
   const sum = (key: keyof RunTotals): number => sumOf(totals.map((one) => one[key]));
@@ -137,7 +153,7 @@ export function tokenUsage(tallies: readonly RunTally[]): ThreadTokenUsage {
       subagent: sum("subagent_tokens"),
       middleware: sum("middleware_tokens"),
     },
-    context_usage: null,
+    context_usage: tallies.findLast(({ context }) => context !== undefined)?.context ?? null,
   };
 }
 

@@ -51,6 +51,7 @@ describe("R-DF-1 an answer is one message", () => {
         finishReason: "tool_calls",
         latencyMs: 1000,
         callIndex: 1,
+        context: { usedTokens: 42, maxTokens: 128_000, percent: 0 },
       },
       {
         id: "lc_run--run-1-1",
@@ -63,6 +64,7 @@ describe("R-DF-1 an answer is one message", () => {
         finishReason: "stop",
         latencyMs: 1000,
         callIndex: 2,
+        context: { usedTokens: 53, maxTokens: 128_000, percent: 0 },
       },
     ]);
     const kinds = told.map(({ type }) => type).filter((type) => ["answered", "result", "ended"].includes(type));

@@ -223,6 +223,20 @@ describe("usage", () => {
     expect(tallied(emptyTally(), [draft({ eventType: "llm.error", category: "trace" })])).toBeUndefined();
   });
 
+  test("R-ROW-10 the context is as full as the leading agent's latest answer says that tells it", () => {
+    const told = (caller: string, token_count: unknown): RecordDraft =>
+      draft({
+        eventType: "llm.ai.response",
+        content: {},
+        metadata: { caller, context_usage: { token_count, max_context_tokens: 200, percentage: 12.34 } },
+      });
+    const used = tokenUsage([
+      tallyOf(told("lead_agent", 10), told("lead_agent", 25), told("subagent:a", 90)),
+      tallyOf(told("lead_agent", "many"), answer("lead_agent", {})),
+    ]);
+    expect(used.context_usage).toEqual({ token_count: 25, max_context_tokens: 200, percentage: 12.3 });
+  });
+
   test("R-ROW-10 of a thread counts a run once for each of its models, whatever they are called", () => {
     const used = tokenUsage([
       tallyOf(answer("lead_agent", { total_tokens: 5 }, "big"), answer("lead_agent", { total_tokens: 1 }, "big")),
