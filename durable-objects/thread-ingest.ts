@@ -226,11 +226,12 @@ const MAX_ISSUES = 20;
 const FIRST_MS = Date.parse("0000-01-01T00:00:00Z");
 const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Of a day that no calendar has there is none, nor outside of the years that four digits write. */
+/** In milliseconds, down to the microsecond. Of a day that no calendar has there is none, nor outside of the years that four digits write. */
 function timeOf(text: string): number {
   const day = text.slice(0, "2026-01-01".length);
   const midnight = Date.parse(`${day}T00:00:00Z`);
   const time = Date.parse(text);
   const isThere = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day);
-  return isThere && time >= FIRST_MS && time <= LAST_MS ? time : Number.NaN;
+  const micros = Number((/\.(\d+)/.exec(text)?.[1] ?? "").padEnd(6, "0").slice(3, 6));
+  return isThere && time >= FIRST_MS && time <= LAST_MS ? time + micros / 1000 : Number.NaN;
 }

@@ -29,7 +29,7 @@ export interface RecordDraft {
   category: string;
   content: unknown;
   metadata: JsonRecord;
-  /** Unix epoch, milliseconds. */
+  /** Unix epoch, milliseconds; what producers push may have microseconds behind the point. */
   at: number;
   userId?: string | null;
 }

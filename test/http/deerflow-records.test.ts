@@ -209,6 +209,20 @@ const record = (type: string, category: string, content: unknown, metadata: Json
 const started = record("run.start", "trace", { chain: null }, { caller: "lead_agent" });
 const asked = record("llm.human.input", "message", { type: "human", content: "Hi" }, { caller: "lead_agent" });
 
+test("R-DFH-21 R-PUSH-4 a record's time is told as it was pushed, to the microsecond and in UTC", async () => {
+  const id = newThreadId();
+  const path = `/threads/${id}/runs/pushed/events`;
+  const records = ["2026-01-02T03:04:05.123456Z", "2026-01-02T03:04:05.999999999+01:00", "9999-12-31T23:59:59.9Z"].map(
+    (created_at) => ({ ...asked, created_at }),
+  );
+  await house.call("POST", path, { sequence: 0, records, if_not_exists: "create" });
+  expect((await list(`/threads/${id}/runs/pushed/events`)).map(({ created_at: time }) => time)).toEqual([
+    "2026-01-02T03:04:05.123456+00:00",
+    "2026-01-02T02:04:05.999999+00:00",
+    "9999-12-31T23:59:59.900000+00:00",
+  ]);
+});
+
 test("R-DFH-21 records are pushed in order, numbered in the thread, and a repeat is answered alike", async () => {
   const id = newThreadId();
   const path = `/threads/${id}/runs/pushed/events`;
