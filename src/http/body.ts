@@ -23,7 +23,11 @@ export async function readJson(
 /** The text of a body that says that it is JSON; `undefined` for an empty one. */
 export async function readJsonText(request: Request, limit: number): Promise<Result<string | undefined>> {
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (declared > limit) return refused(tooLarge(limit));
+  if (declared > limit) {
+    // One that would not be read to its end is not begun.
+    if (declared <= MAX_DRAIN_BYTES) await drain(request.body);
+    return refused(tooLarge(limit));
+  }
   if (request.body === null || declared === 0) return found(undefined);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== "application/json") {

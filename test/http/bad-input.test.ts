@@ -266,6 +266,12 @@ test("R-START-7 R-ERR-2 a body over the limit is 413, with a length and without"
   expect(house.provider.calls()).toHaveLength(0);
 });
 
+test("R-START-7 a client that sends all of a body that is too large always sees the answer", async () => {
+  const body = `"${"x".repeat(12 * MIB)}"`;
+  const answers = Array.from({ length: 6 }, () => post(runs, body));
+  for (const answer of await Promise.all(answers)) await problemOf(answer, 413, "too_large");
+});
+
 test("R-START-7 a body of exactly the limit is read", async () => {
   for (const [size, status, code] of [
     [MIB, 400, "invalid_request"],

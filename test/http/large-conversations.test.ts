@@ -176,7 +176,8 @@ test.each([
     await visitor.turn({ prompt: "Tidy up.", chatId });
     const toolDecisions = [{ toolCallId: "k", decision: "approve" }];
     expect(svedaText((await visitor.turn({ prompt: "", chatId, toolDecisions })).frames)).toBe("Done.");
-    const { messages } = sentBody(house.provider, 1);
+    // A summary of what is long may have come by then.
+    const messages = sentBody(house.provider, 1).messages.filter(({ role }) => role !== "system");
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", ...calls.map(() => "tool")]);
     expect(messages[0]).toEqual({ role: "user", content: "Tidy up." });
     expect(JSON.stringify(messages).length).toBeLessThan(MAX_PROMPT / 2 + 1000);
