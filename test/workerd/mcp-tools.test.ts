@@ -227,7 +227,7 @@ describe("calls", () => {
     const place = at(real("/sse"));
     // Which of them comes first is not said.
     const counts = await Promise.all([1, 2, 3].map(() => call(mcpTool("count"), place)));
-    expect(counts.map(({ output }) => output).toSorted()).toEqual([1, 2, 3]);
+    expect(new Set(counts.map(({ output }) => output))).toEqual(new Set([1, 2, 3]));
     expect(await mcpSessions("/sse")).toBe(before + 1);
     expect(await ask(real("/sse"), "count")).toEqual({ output: 1 });
     await Promise.all(opened.map((one) => one.close()));
@@ -242,7 +242,7 @@ describe("calls", () => {
       expect(await call(mcpTool("count"), place)).toEqual({ output: 2 });
       await forget(path);
       const counts = await Promise.all([call(mcpTool("count"), place), call(mcpTool("count"), place)]);
-      expect(counts.map(({ output }) => output).toSorted()).toEqual([1, 2]);
+      expect(new Set(counts.map(({ output }) => output))).toEqual(new Set([1, 2]));
     },
   );
 
