@@ -1,5 +1,6 @@
 // The embedded target: answers from inside the Worker with real OpenAI-format bytes, so that a fresh checkout streams without a key. Its model names a behaviour.
 import type { Target } from "../../schemas/config.ts";
+import { demoSourcesAnswer } from "./demo-sources.ts";
 import { demoToolsAnswer, type DemoAnswer } from "./demo-tools.ts";
 import { openAiChat } from "./openai-chat.ts";
 import type { Adapter, AdapterRequest } from "./provider.ts";
@@ -50,7 +51,8 @@ function respond(request: AdapterRequest, target: Target, signal: AbortSignal): 
   }
   const name = Object.hasOwn(behaviours, model) ? model : DEFAULT;
   const behaviour = behaviours[name];
-  const answer: DemoAnswer = name === TOOLS ? demoToolsAnswer(request.body) : { reasoning: "", text: ANSWER };
+  const answer: DemoAnswer =
+    name === TOOLS ? demoToolsAnswer(request.body) : { reasoning: "", text: demoSourcesAnswer(request.body) ?? ANSWER };
   const body = behaviour === undefined ? null : stream(name, behaviour, answer, signal);
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }

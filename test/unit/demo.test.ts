@@ -127,6 +127,33 @@ describe("R-CONF-2 the demo target", () => {
   });
 });
 
+describe("R-CONF-2 with numbered sources the demo target", () => {
+  const say = async (content: string, model?: string): Promise<string> => {
+    const body = readBody(await respond(model, undefined, { messages: [{ role: "user", content }] }));
+    await vi.runAllTimersAsync();
+    return sumUp(await body).text;
+  };
+  const sources = (...texts: string[]): string =>
+    `Sources:\n\n${texts.map((text, at) => `[#${at + 1}] source= doc=a.md\n${text}`).join("\n\n")}\n\nQuestion: What is it?`;
+
+  test.each([
+    ["# A lamp\n\nThe lamp burns *all* night.\n- It needs oil.", "The lamp burns *all* night. It needs oil."],
+    ["A sentence of the keeper. ".repeat(20), "A sentence of the keeper. ".repeat(10).trim()],
+    ["word ".repeat(100), `${"word ".repeat(56).trim()}…`],
+    ["# Only a heading", "# Only a heading"],
+  ])("quotes the first one and cites it: %j", async (text, quoted) => {
+    const answer = await say(sources(text, "Another one."));
+    expect(answer).toMatch(/I do not think, I quote\..*\[#1\]$/);
+    expect(answer.slice(answer.indexOf("“") + 1, answer.indexOf("”"))).toBe(quoted);
+  });
+
+  test("says what it always says where there is none", async () => {
+    for (const text of ["Sources:\n\nQuestion: What?", "What are Sources:\n[#1] x\ny"]) {
+      expect(await say(text)).toMatch(/^This is the embedded demo target/);
+    }
+  });
+});
+
 describe("R-CONF-2 demo-tools", () => {
   const tool = (
     name: string,
