@@ -61,6 +61,10 @@ interface Breakdown {
   chunkers: string[];
 }
 
+export function keptOf({ id: _id, fingerprint: _fingerprint, ...document }: DocumentRow): KeptDocument {
+  return document;
+}
+
 /** Nothing is written, no table either, before the first document is kept. */
 export function collectionStore({ sql }: DurableObjectStorage): CollectionStore {
   const isReady = (): boolean =>

@@ -1,0 +1,182 @@
+// Documents on their way into a collection, and out of it: all of them are made ready first, then written in one transaction, or none is. Asks no model.
+import type { CollectionStats, KeptDocument, NewDocument, PutAnswer, PutResult } from "../schemas/collection.ts";
+import { termsOf } from "../src/kebab/terms.ts";
+import { CHUNKER_VERSION, PARSER_VERSIONS } from "../src/kebab/versions.ts";
+import { MAX_DOCUMENT_CHUNKS, prepare, type Prepared } from "./collection-prepare.ts";
+import { keptOf, type CollectionStore, type DocumentRow } from "./collection-store.ts";
+import type { CollectionTerms } from "./collection-terms.ts";
+
+const MAX_DOCUMENTS = 10_000;
+const MAX_BYTES = 100 * 1024 * 1024;
+const MAX_CHUNKS = 250_000;
+
+type KeptDocuments = Extract<PutAnswer, { put: true }>["documents"];
+
+/** Who wants to know how far an ingest is. Before `keeping`, nothing of what it is told is kept. */
+export interface IngestWatch {
+  started(document: NewDocument): void;
+  chunked(document: NewDocument, chunks: number): void;
+  /** So many chunks are on their way to the model that embeds them. */
+  embedding(chunks: number): void;
+  embedded(chunks: number): void;
+  /** Asked between documents, and in the turn that writes them. */
+  isCancelled(): boolean;
+  /** Inside the transaction: what is written here is kept with the documents, or not at all. */
+  keeping(documents: KeptDocuments): void;
+}
+
+const nobody: IngestWatch = {
+  started() {},
+  chunked() {},
+  embedding() {},
+  embedded() {},
+  isCancelled: () => false,
+  keeping() {},
+};
+
+export type IngestAnswer = PutAnswer | { put: false; refused: "cancelled" };
+
+export interface CollectionIngest {
+  /** Keeps these documents, all of them or none. One that is kept already, equal in all, changes nothing. */
+  put(documents: readonly NewDocument[], watch?: IngestWatch): Promise<IngestAnswer>;
+  /** `undefined` when there is no collection; false when it has no such document. */
+  remove(path: string): boolean | undefined;
+}
+
+export function collectionIngest(
+  storage: DurableObjectStorage,
+  store: CollectionStore,
+  terms: CollectionTerms,
+): CollectionIngest {
+  /** What was read of the storage before it may have been written in a transaction that failed. */
+  const transaction = (write: () => void): void => {
+    try {
+      storage.transactionSync(write);
+    } finally {
+      store.reread();
+    }
+  };
+
+  const keeps = ({ path, fingerprint }: NewDocument): boolean => store.byPath(path)?.fingerprint === fingerprint;
+
+  function overfull(prepared: Iterable<Prepared>) {
+    const stats = store.stats();
+    const sum = { documents: stats.documents, bytes: stats.bytes, chunks: stats.chunks };
+    for (const { given, chunks } of prepared) {
+      const before = store.byPath(given.path);
+      sum.documents += before === undefined ? 1 : 0;
+      sum.bytes += given.bytes - (before?.bytes ?? 0);
+      sum.chunks += chunks.length - (before?.chunks ?? 0);
+    }
+    if (sum.documents > MAX_DOCUMENTS) return { what: "documents", limit: MAX_DOCUMENTS } as const;
+    if (sum.bytes > MAX_BYTES) return { what: "bytes", limit: MAX_BYTES } as const;
+    return sum.chunks > MAX_CHUNKS ? ({ what: "chunks", limit: MAX_CHUNKS } as const) : undefined;
+  }
+
+  function drop(row: DocumentRow): void {
+    terms.remove(store.chunkRange(row.id));
+    store.remove(row.id);
+  }
+
+  function replace(before: DocumentRow | undefined, { given, ...own }: Prepared, now: number): KeptDocument {
+    if (before !== undefined) drop(before);
+    const { title, tags, lang, trust, chunks } = own;
+    const row = {
+      path: given.path,
+      docId: given.docId,
+      fingerprint: given.fingerprint,
+      media: given.media,
+      title,
+      tags,
+      lang,
+      trust,
+      bytes: given.bytes,
+      chunks: chunks.length,
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+      parserVersion: PARSER_VERSIONS[given.media],
+      chunkerVersion: CHUNKER_VERSION,
+    };
+    const id = store.save(row, before?.id);
+    store.saveSource(id, given.source);
+    const ids = store.saveChunks(id, chunks);
+    // A title that stands in no heading is looked for as one.
+    const heading = own.ownTitle === undefined ? [] : termsOf(own.ownTitle);
+    for (const [index, { chunkId, headings, text }] of chunks.entries()) {
+      const headed = [...heading, ...headings.flatMap(termsOf)];
+      terms.add(ids[index] ?? 0, { headings: headed, body: termsOf(text), chunkId });
+    }
+    return keptOf({ ...row, id });
+  }
+
+  function write(
+    documents: readonly NewDocument[],
+    prepared: ReadonlyMap<string, Prepared>,
+    watch: IngestWatch,
+  ): PutAnswer {
+    const now = Date.now();
+    const answers: { result: PutResult; document: KeptDocument }[] = [];
+    transaction(() => {
+      const stats: CollectionStats = store.stats();
+      for (const given of documents) {
+        const before = store.byPath(given.path);
+        const one = prepared.get(given.path);
+        if (before?.fingerprint === given.fingerprint || one === undefined) {
+          if (before !== undefined) answers.push({ result: "unchanged", document: keptOf(before) });
+          continue;
+        }
+        const kept = replace(before, one, now);
+        stats.documents += before === undefined ? 1 : 0;
+        stats.chunks += kept.chunks - (before?.chunks ?? 0);
+        stats.bytes += kept.bytes - (before?.bytes ?? 0);
+        answers.push({ result: before === undefined ? "new" : "updated", document: kept });
+      }
+      const changed = answers.some(({ result }) => result !== "unchanged");
+      if (changed) store.saveStats({ ...stats, revision: stats.revision + 1, lastIngestAt: now });
+      watch.keeping(answers);
+    });
+    return { put: true, documents: answers };
+  }
+
+  return {
+    async put(documents, watch = nobody) {
+      const prepared = new Map<string, Prepared>();
+      const isNews = (given: NewDocument): boolean => !prepared.has(given.path) && !keeps(given);
+      // Others may have changed the collection meanwhile: what was kept when it was looked for first may be gone.
+      for (let news = documents.filter(isNews); news.length > 0; news = documents.filter(isNews)) {
+        for (const given of news) {
+          if (watch.isCancelled()) return { put: false, refused: "cancelled" };
+          watch.started(given);
+          const one = await prepare(given);
+          if (one === undefined) {
+            return { put: false, refused: "too_many_chunks", path: given.path, limit: MAX_DOCUMENT_CHUNKS };
+          }
+          watch.chunked(given, one.chunks.length);
+          prepared.set(given.path, one);
+        }
+      }
+      // From here on nothing else of this object runs in between.
+      if (watch.isCancelled()) return { put: false, refused: "cancelled" };
+      const full = overfull(prepared.values());
+      if (full !== undefined) return { put: false, refused: "collection_full", ...full };
+      return write(documents, prepared, watch);
+    },
+    remove(path) {
+      if (!store.exists()) return undefined;
+      const row = store.byPath(path);
+      if (row === undefined) return false;
+      transaction(() => {
+        drop(row);
+        const stats = store.stats();
+        store.saveStats({
+          ...stats,
+          revision: stats.revision + 1,
+          documents: stats.documents - 1,
+          chunks: stats.chunks - row.chunks,
+          bytes: stats.bytes - row.bytes,
+        });
+      });
+      return true;
+    },
+  };
+}
