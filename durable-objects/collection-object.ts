@@ -49,7 +49,7 @@ export class CollectionObject extends DurableObject<Env> {
     return row === undefined ? null : { document: keptOf(row), source: this.#store.source(row.id) };
   }
 
-  search(ask: SearchAsk): SearchAnswer {
+  async search(ask: SearchAsk): Promise<SearchAnswer> {
     return searchCollection(this.#store, this.#terms, ask);
   }
 

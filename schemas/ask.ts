@@ -1,8 +1,10 @@
 // What was found for a question before its run began, and how the run is to take it. Kept with the plan, so that recovery and readers find the same.
+import type { SearchMode } from "./collection.ts";
 import type { KebabHit, SearchTrace } from "./dialects/kebab.ts";
+import type { EmbeddingUsed } from "./embedding.ts";
 
 export interface AskPlan {
-  mode: "lexical";
+  mode: SearchMode;
   /** Hits that were asked for. */
   k: number;
   /** Score of the best hit below which no model is asked. */
@@ -13,6 +15,8 @@ export interface AskPlan {
   /** The first so many hits are what the model reads: marker n is hit n. */
   used: number;
   promptVersion: string;
+  /** By whom the vectors were made that were compared; not where nothing was found. */
+  embedding?: EmbeddingUsed;
   trace?: SearchTrace;
   /** No model is asked: this is the answer. */
   refusal?: AskRefusal;

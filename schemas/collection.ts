@@ -1,5 +1,7 @@
 // The words between the edge and a collection's object. Shapes only.
 import type { KebabHit, SearchTrace } from "./dialects/kebab.ts";
+import type { EmbeddingUsed, EmbedPlan } from "./embedding.ts";
+import type { Failure } from "./failure.ts";
 
 export type DocumentMedia = "markdown" | "text" | "html";
 export type TrustLevel = "primary" | "secondary" | "generated";
@@ -89,8 +91,14 @@ export interface SearchFilters {
   docId: string | undefined;
 }
 
+export type SearchMode = "lexical" | "vector" | "hybrid";
+
 export interface SearchAsk {
   query: string;
+  /** Left out: lexical. */
+  mode?: SearchMode;
+  /** Who embeds the question; a lexical search has no use for it. */
+  embed?: EmbedPlan | undefined;
   k: number;
   snippetChars: number;
   maxTokens: number | undefined;
@@ -111,5 +119,15 @@ export type SearchAnswer =
       truncated: boolean;
       trace?: SearchTrace;
       texts?: string[];
+      /** Of a search that compared vectors. */
+      embedding?: EmbeddingUsed;
     }
-  | { found: false; refused: "no_collection" | "stale_cursor" };
+  | SearchRefusal;
+
+export type SearchRefusal =
+  | { found: false; refused: "no_collection" | "stale_cursor" }
+  /** Not all of the collection is embedded in this version; `kept`: in which it is, or how much of it. */
+  | { found: false; refused: "not_embedded"; expected: string; kept: string }
+  | { found: false; refused: "vector_limit"; limit: number }
+  /** `targetId`: who was to embed the question. */
+  | { found: false; refused: "embedding_failed"; targetId: string; failure: Failure };

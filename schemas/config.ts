@@ -20,6 +20,10 @@ export const adapterIdSchema = v.picklist([
 ]);
 export type AdapterId = v.InferOutput<typeof adapterIdSchema>;
 
+/** Those whose servers make embeddings, in a form that is spoken here. */
+export const embedderIdSchema = v.picklist(["openai-chat", "ollama", "cohere", "gemini", "workers-ai"]);
+export type EmbedderId = v.InferOutput<typeof embedderIdSchema>;
+
 /** Servers of the OpenAI chat family with an address of their own. */
 const hostedPresets = ["openai", "openrouter", "deepseek", "mistral", "groq", "xai", "perplexity", "together"] as const;
 /** Those that every user runs or rents at another address. */
@@ -210,12 +214,26 @@ const svedaSchema = objectOnly(
   }),
 );
 
+/** Numbers of an embedding, at most. */
+export const MAX_DIMENSIONS = 4096;
+
 const kebabSchema = objectOnly(
   v.strictObject({
     /** A document that was not updated for longer is stale; 0: none ever is. */
     staleDays: v.optional(wholeNumber(0, 36_500), 30),
     /** A question whose best hit scores less asks no model. */
     scoreGate: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 0.3),
+    /** Who makes embeddings of documents and questions; left out: nobody does. */
+    embedding: v.optional(
+      objectOnly(
+        v.strictObject({
+          /** One of `targets`, whose model makes embeddings. */
+          target: v.string(),
+          /** Asked of a model that can make several. */
+          dimensions: v.optional(wholeNumber(1, MAX_DIMENSIONS)),
+        }),
+      ),
+    ),
     texts: v.optional(
       objectOnly(
         v.strictObject({

@@ -41,7 +41,8 @@ export const answerSchema = v.object({
   grounded: v.boolean(),
   refusal_reason: v.nullable(v.picklist(["score_gate", "llm_self_judge", "no_chunks", "llm_stream_aborted"])),
   model: v.object({ id: v.string(), provider: v.string(), dimensions: v.null() }),
-  embedding: v.null(),
+  /** Of a search that compared vectors and found something. */
+  embedding: v.nullable(v.object({ id: v.string(), provider: v.string(), dimensions: v.nullable(count) })),
   prompt_template_version: v.string(),
   retrieval: v.object({
     trace_id: v.pipe(v.string(), v.regex(/^ret_[0-9a-f]{8}$/)),

@@ -24,7 +24,7 @@ export function answerOf(ask: AskPlan, outcome: Ended, createdAt: string): Kebab
       provider: provenance?.targetId ?? "",
       dimensions: null,
     },
-    embedding: null,
+    embedding: ask.embedding ?? null,
     prompt_template_version: ask.promptVersion,
     retrieval: {
       trace_id: ask.traceId,

@@ -1,7 +1,14 @@
 // From an unknown configuration to a valid one, or the list of what is wrong with it. Reads no environment.
 import * as v from "valibot";
 import type { Locality } from "../../schemas/attempt.ts";
-import { configSchema, hostedPresetIdSchema, type Config, type Route, type Target } from "../../schemas/config.ts";
+import {
+  configSchema,
+  embedderIdSchema,
+  hostedPresetIdSchema,
+  type Config,
+  type Route,
+  type Target,
+} from "../../schemas/config.ts";
 import { objectSchema } from "../../schemas/json-schema.ts";
 import type { AttemptClocks, PlannedTarget } from "../../schemas/plan.ts";
 import type { ValidationIssue } from "../../schemas/problem.ts";
@@ -63,7 +70,17 @@ function* semanticIssues(config: Config): Generator<ValidationIssue> {
   if (limits.retentionOutcomeMs < limits.retentionEventsMs) {
     yield issue("/limits/retentionOutcomeMs", "must not be shorter than retentionEventsMs", "minimum");
   }
+  yield* embeddingIssues(config);
   yield* toolIssues(config);
+}
+
+function* embeddingIssues({ targets, kebab: { embedding } }: Config): Generator<ValidationIssue> {
+  if (embedding === undefined) return;
+  const target = targets.find(({ id }) => id === embedding.target);
+  if (target === undefined) yield issue("/kebab/embedding/target", "names no configured target", "enum");
+  else if (!v.is(embedderIdSchema, target.adapter)) {
+    yield issue("/kebab/embedding/target", "names a target whose adapter makes no embeddings", "enum");
+  }
 }
 
 function* toolIssues({ tools, mcpServers, sveda }: Config): Generator<ValidationIssue> {

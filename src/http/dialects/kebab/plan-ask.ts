@@ -17,7 +17,7 @@ import {
 import { PROMPT_VERSION } from "../../../kebab/versions.ts";
 import { planRequest } from "../../start-run.ts";
 import { collectionStub, staleMs, type KebabContext } from "./context.ts";
-import { fromProblem, kebabFound, kebabRefused, noCollection, type KebabResult } from "./problem.ts";
+import { fromProblem, kebabFound, kebabRefused, searchProblem, type KebabResult } from "./problem.ts";
 import { DEFAULT_K, DEFAULT_SNIPPET } from "./search.ts";
 
 /** Where the configuration says nothing of a target. */
@@ -48,7 +48,7 @@ export async function planAsk({ env, config, tenant }: KebabContext, asked: Aske
     filters: noFilters,
     textChars: MAX_SOURCE_CHARS,
   });
-  if (!answer.found) return kebabRefused(noCollection(collection));
+  if (!answer.found) return kebabRefused(searchProblem(answer, collection));
   const { hits, trace, texts = [] } = answer;
   const refusal = refusalOf(hits, scoreGate, words.noEvidence);
   const packed: Packed = refusal === undefined ? packSources(hits, texts) : { text: "", used: 0 };

@@ -1,5 +1,9 @@
 // The one place that turns what goes wrong in the kebab family into its status and its error.v1. Speaks no IndeRunError.
+import type { SearchRefusal } from "../../../../schemas/collection.ts";
 import type { KebabError } from "../../../../schemas/dialects/kebab.ts";
+import type { Failure } from "../../../../schemas/failure.ts";
+import { askError } from "../../../kebab/ask-error.ts";
+import { failurePolicies } from "../../../run/fallback.ts";
 import type { Problem } from "../../problem.ts";
 
 const statuses = {
@@ -16,10 +20,15 @@ const statuses = {
   unsupported_media_type: 415,
   collection_limit: 422,
   too_many_chunks: 422,
+  vector_limit: 422,
   rate_limited: 429,
   bug: 500,
   config_invalid: 500,
+  embedding_failed: 503,
+  model_not_pulled: 503,
+  model_unreachable: 503,
   unavailable: 503,
+  timeout: 504,
 };
 
 export interface KebabProblem {
@@ -63,6 +72,59 @@ export const noEmbeddings: KebabProblem = {
   hint: "Leave mode out, or ask for lexical.",
 };
 
+export const staleCursor: KebabProblem = {
+  reason: "stale_cursor",
+  message: "The cursor is none of this collection as it is now.",
+  details: { field: "cursor" },
+  hint: "Search again without a cursor.",
+};
+
+/** Why a collection could not be searched. */
+export function searchProblem(refusal: SearchRefusal, collection: string): KebabProblem {
+  switch (refusal.refused) {
+    case "no_collection":
+      return noCollection(collection);
+    case "stale_cursor":
+      return staleCursor;
+    case "not_embedded":
+      return {
+        reason: "not_indexed",
+        message: "The collection's documents are not all embedded by the model that would embed the question.",
+        details: { expected: refusal.expected, found: refusal.kept },
+        hint: "Put its documents again, or search with the mode lexical.",
+      };
+    case "vector_limit":
+      return {
+        reason: "vector_limit",
+        message: `A collection of more than ${refusal.limit} chunks is searched with the mode lexical only.`,
+        details: { limit: refusal.limit },
+      };
+    case "embedding_failed":
+      return embeddingFailed(refusal.targetId, refusal.failure);
+  }
+}
+
+/** The target that makes embeddings made none. */
+export function embeddingFailed(targetId: string, { failureClass, message, retryAfterMs }: Failure): KebabProblem {
+  const { errorClass, retryable } = failurePolicies[failureClass];
+  const { code, details } = askError({
+    schemaVersion: "1.0",
+    errorClass,
+    message,
+    providerId: targetId,
+    retryable,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    details: { failureClass },
+  });
+  const isNamed = code === "timeout" || code === "model_unreachable" || code === "model_not_pulled";
+  return {
+    reason: isNamed ? code : "embedding_failed",
+    message,
+    details,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+}
+
 /** UTF-16 units of a message: it may repeat what the request says. */
 const MAX_MESSAGE = 512;
 
@@ -90,6 +152,9 @@ function codeOf(reason: KebabProblem["reason"]): KebabError["code"] {
   switch (reason) {
     case "not_indexed":
     case "config_invalid":
+    case "model_not_pulled":
+    case "model_unreachable":
+    case "timeout":
       return reason;
     case "unavailable":
       return "io_error";
@@ -105,6 +170,8 @@ function codeOf(reason: KebabProblem["reason"]): KebabError["code"] {
     case "unsupported_media_type":
     case "collection_limit":
     case "too_many_chunks":
+    case "vector_limit":
+    case "embedding_failed":
     case "rate_limited":
     case "bug":
       return "generic";

@@ -13,9 +13,9 @@ import {
   kebabFound,
   kebabProblemResponse,
   kebabRefused,
-  noCollection,
   noEmbeddings,
-  type KebabProblem,
+  searchProblem,
+  staleCursor,
   type KebabResult,
 } from "./problem.ts";
 
@@ -27,9 +27,7 @@ export async function search({ request, env, config, tenant }: KebabContext): Pr
   if (!asked.ok) return kebabProblemResponse(asked.problem);
   const { collection, ask } = asked.value;
   const answer = await collectionStub(env, tenant, collection).search(ask);
-  if (!answer.found) {
-    return kebabProblemResponse(answer.refused === "stale_cursor" ? staleCursor : noCollection(collection));
-  }
+  if (!answer.found) return kebabProblemResponse(searchProblem(answer, collection));
   const { hits, nextCursor, truncated, trace } = answer;
   return json({
     schema_version: "search_response.v1",
@@ -39,13 +37,6 @@ export async function search({ request, env, config, tenant }: KebabContext): Pr
     ...(trace !== undefined && { trace }),
   } satisfies SearchResponse);
 }
-
-const staleCursor: KebabProblem = {
-  reason: "stale_cursor",
-  message: "The cursor is none of this collection as it is now.",
-  details: { field: "cursor" },
-  hint: "Search again without a cursor.",
-};
 
 interface Asked {
   collection: string;
