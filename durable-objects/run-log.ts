@@ -102,6 +102,7 @@ function isFlushFirst(event: Logged): boolean {
     case "diagnostic":
     case "usage":
     case "tool_progress":
+    case "preparation_progress":
     case "context_usage":
     case "retrieval":
     case "title":

@@ -109,6 +109,13 @@ const retrieval = v.looseObject({
   hitsJson: v.optional(v.string()),
   trace: v.optional(v.record(v.string(), v.unknown())),
 });
+/** How far the work is that goes before an answer, or is all that the run does. */
+const preparationProgress = v.looseObject({
+  /** Whose work it is. */
+  providerId: v.pipe(v.string(), v.minLength(1)),
+  task: v.pipe(v.string(), v.minLength(1)),
+  fractionCompleted: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+});
 const diagnostic = v.looseObject({ code: v.optional(v.string()) });
 
 /** Payload schema of every event type this version writes. */
@@ -129,6 +136,7 @@ export const payloadSchemas = {
   step,
   max_steps: maxSteps,
   retrieval,
+  preparation_progress: preparationProgress,
   terminal: outcomeSchema,
 };
 export type EventType = keyof typeof payloadSchemas;
@@ -186,6 +194,7 @@ export const streamEventSchema = v.variant("type", [
   event("step"),
   event("max_steps"),
   event("retrieval"),
+  event("preparation_progress"),
   event("terminal"),
 ]);
 
@@ -210,5 +219,6 @@ export const logEventSchema = v.variant("type", [
   numbered("step"),
   numbered("max_steps"),
   numbered("retrieval"),
+  numbered("preparation_progress"),
   numbered("terminal"),
 ]);

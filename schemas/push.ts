@@ -97,6 +97,7 @@ export const pushedEventSchema = v.variant("type", [
   pushed("step"),
   pushed("max_steps"),
   pushed("retrieval"),
+  pushed("preparation_progress"),
   pushed("terminal"),
 ]);
 

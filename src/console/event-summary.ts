@@ -25,6 +25,8 @@ const describe = ({ type, payload }: ReceivedEvent): string => {
       );
     case "lifecycle":
       return words(textIn(payload, "phase"), textIn(payload, "providerId"));
+    case "preparation_progress":
+      return words(textIn(payload, "task"), percent(numberIn(payload, "fractionCompleted")));
     case "terminal":
       return words(textIn(payload, "outcome"), textIn(payload, "finishReason") ?? textIn(payload, "reason"));
     default:
@@ -33,6 +35,9 @@ const describe = ({ type, payload }: ReceivedEvent): string => {
 };
 
 const json = (value: unknown): string => JSON.stringify(value);
+
+const percent = (fraction: number | undefined): string | undefined =>
+  fraction === undefined ? undefined : `${Math.round(fraction * 100)} %`;
 
 const words = (...parts: readonly (string | undefined)[]): string =>
   parts.filter((part) => part !== undefined && part !== "").join(" ");

@@ -89,6 +89,7 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       break;
     case "retrieval":
     case "tool_progress":
+    case "preparation_progress":
     case "context_usage":
       heap(next, event.payload);
       break;

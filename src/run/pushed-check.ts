@@ -101,6 +101,7 @@ function* faultsOf(event: Exclude<PushedEvent, { type: "other" }>): Generator<Va
     case "reasoning_delta":
     case "usage":
     case "tool_progress":
+    case "preparation_progress":
     case "context_usage":
     case "title":
     case "max_steps":
@@ -152,6 +153,7 @@ function loggable(event: PushedEvent): PushedEvent {
     case "usage":
     case "tool_call_delta":
     case "tool_progress":
+    case "preparation_progress":
     case "context_usage":
     case "title":
     case "step":
@@ -220,6 +222,7 @@ export function pushedFaults(state: RunState, events: readonly PushedEvent[], fr
       case "diagnostic":
       case "retrieval":
       case "tool_progress":
+      case "preparation_progress":
       case "context_usage":
       case "title":
       case "max_steps":

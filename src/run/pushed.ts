@@ -61,6 +61,7 @@ function take(step: Step, at: number, event: PushedEvent): void {
     case "diagnostic":
     case "retrieval":
     case "tool_progress":
+    case "preparation_progress":
     case "context_usage":
     case "title":
     case "max_steps":

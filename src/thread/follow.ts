@@ -170,6 +170,7 @@ function take(next: Following, event: LogEvent, told: Told[]): void {
     case "retrieval":
     case "lifecycle":
     case "tool_progress":
+    case "preparation_progress":
     case "max_steps":
       return;
   }

@@ -181,6 +181,20 @@ describe("the log of a pushed run", () => {
     expect(of("tool_result")).toEqual({ toolCallId: "c1", toolName: "look", outputJson: '{"nextToken":"y"}' });
   });
 
+  test("R-FEED-12 progress of work before an answer is no output, and has a name and a fraction", () => {
+    const progress = (payload: Record<string, unknown>): Raw => ({ type: "preparation_progress", payload });
+    const run = pushed(started(), progress({ providerId: "p", task: "scan", fractionCompleted: 1, more: [1] }));
+    expect(typesOf(run)).toEqual(["lifecycle provider_selected", "preparation_progress"]);
+    expect(run.state).toMatchObject({ committed: false, text: "" });
+    for (const wrong of [
+      { providerId: "", task: "scan" },
+      { providerId: "p" },
+      { providerId: "p", task: "scan", fractionCompleted: 1.1 },
+    ]) {
+      expect(checkPushedEvents([progress(wrong)]).ok).toBe(false);
+    }
+  });
+
   test("R-FEED-10 stops at the limit of output, and drops what comes behind it", () => {
     const run = pushed(started({ maxOutputBytes: 4 }), say("abc"), say("dé"), say("never"), completed());
     expect(typesOf(run).slice(-4)).toEqual(["content_delta", "diagnostic", "step finished", "terminal"]);

@@ -79,6 +79,7 @@ function line(event: LogEvent): string[] {
     case "reasoning_delta":
     case "tool_call_delta":
     case "tool_progress":
+    case "preparation_progress":
     case "usage":
     case "context_usage":
     case "max_steps":

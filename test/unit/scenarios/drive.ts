@@ -4,6 +4,7 @@ import type { Failure, FailureClass } from "../../../schemas/failure.ts";
 import type { Outcome } from "../../../schemas/outcome.ts";
 import type { PlannedTarget } from "../../../schemas/plan.ts";
 import type { ProviderEvent } from "../../../schemas/provider.ts";
+import type { PushedEvent } from "../../../schemas/push.ts";
 import type { CallableTool, ToolResult } from "../../../schemas/tool.ts";
 import { evolve } from "../../../src/run/evolve.ts";
 import { transition, type Input } from "../../../src/run/machine.ts";
@@ -69,6 +70,7 @@ export type Act =
   | { type: "tool"; toolCallId: string; result: ToolResult }
   | { type: "tool_progress"; label: string }
   | { type: "title"; title?: string }
+  | { type: "pushed"; events: readonly PushedEvent[] }
   | { type: "says"; target: string; events: readonly ProviderEvent[] };
 
 export const begin: Act = { type: "start" };
@@ -195,6 +197,8 @@ function inputsOf(act: Act, attemptOf: ReadonlyMap<string, number>, state: RunSt
       return [{ type: "tool_progress", at, tasks: [{ id: "task-1", label: act.label, status: "running" }] }];
     case "title":
       return [{ type: "title", at, ...(act.title !== undefined && { title: act.title }) }];
+    case "pushed":
+      return [{ type: "pushed", at, events: act.events }];
     case "says": {
       const attempt = attemptOf.get(act.target);
       return attempt === undefined ? [] : [{ type: "provider", at, attempt, events: act.events }];

@@ -113,6 +113,23 @@ export const sampleRuns: { name: string; run: Drive }[] = [
     run: drive(charter(["p1"], { found: { retrieval: { hits: [] }, refusal: "Nothing on this." } }), [begin]),
   },
   {
+    name: "work that a producer tells of",
+    run: drive(charter(["p1"], { isPushed: true }), [
+      begin,
+      {
+        type: "pushed",
+        events: [
+          {
+            type: "preparation_progress",
+            payload: { providerId: "documents", task: "chunk", fractionCompleted: 0.5, n: 1 },
+          },
+          { type: "preparation_progress", payload: { providerId: "documents", task: "keep" } },
+          { type: "terminal", payload: { outcome: "completed", finalText: "Kept." } },
+        ],
+      },
+    ]),
+  },
+  {
     name: "a decision carried out",
     run: drive(
       charter(["p1"], {
