@@ -6,7 +6,7 @@ import path from "node:path";
 import { root } from "./setup.mjs";
 
 const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
-const parts = ["src", "test", "bench"].filter((folder) => existsSync(path.join(root, folder)));
+const parts = ["src", "bin", "test", "bench"].filter((folder) => existsSync(path.join(root, folder)));
 const configs = parts.flatMap((folder) =>
   readdirSync(path.join(root, folder), { recursive: true })
     .filter((name) => path.basename(name) === "tsconfig.json" && !name.split(path.sep).includes("node_modules"))
