@@ -1,6 +1,7 @@
 // One turn that is followed to its end: begun or taken up, read frame by frame, and after every lost connection asked for again
 // from the last frame seen. It never pays twice: what is sent again is the same turn to the server. It interprets no event.
 import type { Fields } from "../fields.ts";
+import { type Attempt, keepAsking, type Pauses, usualPauses } from "../keep-asking.ts";
 import { type ChatProblem, noAnswer } from "./problem.ts";
 import { problemOf, runPath, type Send, type SvedaRequest } from "./sveda-api.ts";
 import { svedaReader } from "./sveda-frames.ts";
@@ -23,11 +24,6 @@ export type TurnStart =
   | { readonly kind: "ask"; readonly body: TurnBody }
   | { readonly kind: "read"; readonly runId: string };
 
-/** Milliseconds. `silence`: without a byte, not even a heartbeat, the connection counts as lost. */
-export type Pauses = { readonly first: number; readonly longest: number; readonly silence: number };
-
-const usualPauses: Pauses = { first: 500, longest: 15_000, silence: 75_000 };
-
 export const followTurn = (
   send: Send,
   start: TurnStart,
@@ -37,15 +33,14 @@ export const followTurn = (
   const closed = new AbortController();
   let runId: string | null = null;
   let cursor: string | undefined;
-  let failures = 0;
 
   const tell = (notice: TurnNotice): void => {
     if (!closed.signal.aborted) notify(notice);
   };
 
   /** True when there is nothing more to read. */
-  const tryOnce = async (signal: AbortSignal, alive: () => void): Promise<boolean> => {
-    const answer = await send({ ...request(start, runId, cursor), signal });
+  const tryOnce = async (attempt: Attempt): Promise<boolean> => {
+    const answer = await send({ ...request(start, runId, cursor), signal: attempt.signal });
     if (!answer.ok) return answer.problem.status === null ? false : refuse(answer.problem);
     const response = answer.value;
     if (!response.ok) {
@@ -57,10 +52,10 @@ export const followTurn = (
     }
     runId = response.headers.get("X-Run-Id") ?? runId;
     tell({ kind: "accepted", runId });
-    return readAll(response, alive);
+    return readAll(response, attempt);
   };
 
-  const readAll = async (response: Response, alive: () => void): Promise<boolean> => {
+  const readAll = async (response: Response, { alive, heard }: Attempt): Promise<boolean> => {
     const reader = response.body?.getReader();
     if (reader === undefined) return false;
     const frames = svedaReader();
@@ -70,7 +65,7 @@ export const followTurn = (
         for (const frame of frames.feed(read.value)) {
           if (frame.kind === "too_large")
             return refuse({ ...noAnswer, code: "too_large", message: "An event was too large." });
-          failures = 0;
+          heard();
           cursor = frame.id ?? cursor;
           if (frame.kind === "done") {
             tell({ kind: "done" });
@@ -92,28 +87,8 @@ export const followTurn = (
     return true;
   };
 
-  const follow = async (): Promise<void> => {
-    while (!closed.signal.aborted) {
-      const silent = new AbortController();
-      let timer = setTimeout(() => silent.abort(), pauses.silence);
-      const alive = (): void => {
-        clearTimeout(timer);
-        timer = setTimeout(() => silent.abort(), pauses.silence);
-      };
-      try {
-        if (await tryOnce(AbortSignal.any([closed.signal, silent.signal]), alive)) return;
-      } finally {
-        clearTimeout(timer);
-      }
-      if (closed.signal.aborted) return;
-      const retryInMs = Math.min(pauses.first * 2 ** failures, pauses.longest);
-      failures += 1;
-      tell({ kind: "lost", retryInMs });
-      await pause(retryInMs, closed.signal);
-    }
-  };
-
-  follow().catch(reportError);
+  const lost = (retryInMs: number): void => tell({ kind: "lost", retryInMs });
+  keepAsking(tryOnce, lost, closed.signal, pauses).catch(reportError);
   return { close: () => closed.abort() };
 };
 
@@ -135,15 +110,3 @@ const readRequest = (runId: string, cursor: string | undefined): SvedaRequest =>
   path: runPath(runId),
   headers: { Accept: "text/event-stream", ...(cursor !== undefined && { "Last-Event-ID": cursor }) },
 });
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const finish = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", finish);
-      resolve();
-    };
-    const timer = setTimeout(finish, ms);
-    signal.addEventListener("abort", finish);
-    if (signal.aborted) finish();
-  });
