@@ -6,7 +6,7 @@ import { build } from "esbuild";
 
 const source = new URL("../src/console/", import.meta.url);
 const target = new URL("../dist/console/", import.meta.url);
-const copied = ["index.html", "style.css", "chat.css", "icon.svg"];
+const copied = ["index.html", "style.css", "chat.css", "ask.css", "icon.svg"];
 
 const headers = `/*
   Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'

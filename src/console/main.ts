@@ -1,7 +1,8 @@
 // Wires the page: form, buttons, keys and address on one side, requests and the followed run on the other. Holds the only
-// mutable state of the runs' view; every rule about a run is in run-view.ts. The chat is another view of the same page.
+// mutable state of the runs' view; every rule about a run is in run-view.ts. Chat and ask are other views of the same page.
 import { createApiKey } from "./api-key.ts";
 import { createApi, type Problem } from "./api.ts";
+import { startAskPage } from "./ask/ask-page.ts";
 import { startChatPage } from "./chat/chat-page.ts";
 import { type Connection, follow, type Notice } from "./connection.ts";
 import { byId } from "./elements.ts";
@@ -20,7 +21,10 @@ const repeatAdvice = "Start again as it is: the same request keeps its run id an
 const rereadAdvice = "Reload the page to read the run from its first event.";
 
 const prompt = byId("prompt", HTMLTextAreaElement);
-const apiKey = createApiKey([byId("api-key", HTMLInputElement), byId("chat-key", HTMLInputElement)], sessionStorage);
+const apiKey = createApiKey(
+  [byId("api-key", HTMLInputElement), byId("chat-key", HTMLInputElement), byId("ask-key", HTMLInputElement)],
+  sessionStorage,
+);
 const startButton = byId("start", HTMLButtonElement);
 const views = createViews();
 const render = createRender((title) => views.name("runs", title));
@@ -210,3 +214,4 @@ offerStart();
 readRoutes().catch(reportError);
 openFromAddress();
 startChatPage(views, apiKey);
+startAskPage(views, apiKey);

@@ -1,7 +1,8 @@
-// The views of the console, chosen by the address: `#chat` and `#chat=ID`, or anything else for the runs. It shows and names them, and knows nothing of what is in them.
+// The views of the console, chosen by the address: `#chat` and `#chat=ID`, `#ask` and `#ask=RUNID&collection=NAME`, or anything else for the runs. It shows and names them, and knows nothing of what is in them.
 import { byId } from "./elements.ts";
 
-export type View = "runs" | "chat";
+const all = ["runs", "chat", "ask"] as const;
+export type View = (typeof all)[number];
 
 export type Views = {
   readonly shown: () => View;
@@ -13,9 +14,13 @@ export type Views = {
 const sections: Readonly<Record<View, { section: string; link: string; prompt: string }>> = {
   runs: { section: "runs-view", link: "nav-runs", prompt: "prompt" },
   chat: { section: "chat-view", link: "nav-chat", prompt: "chat-prompt" },
+  ask: { section: "ask-view", link: "nav-ask", prompt: "ask-question" },
 };
 
-const viewIn = (hash: string): View => (new URLSearchParams(hash.slice(1)).has("chat") ? "chat" : "runs");
+const viewIn = (hash: string): View => {
+  const address = new URLSearchParams(hash.slice(1));
+  return all.find((view) => view !== "runs" && address.has(view)) ?? "runs";
+};
 
 /** The chat that an address names; null: none, or a new one. */
 export const chatIn = (hash: string): string | null => {
@@ -23,14 +28,20 @@ export const chatIn = (hash: string): string | null => {
   return chatId === "" ? null : chatId;
 };
 
+/** The question's run that an address names, and the collection that it was asked of; null: none. */
+export const askIn = (hash: string): { readonly runId: string | null; readonly collection: string | null } => {
+  const address = new URLSearchParams(hash.slice(1));
+  return { runId: address.get("ask") || null, collection: address.get("collection") };
+};
+
 export const createViews = (): Views => {
-  const titles: Record<View, string> = { runs: document.title, chat: document.title };
+  const titles: Record<View, string> = { runs: document.title, chat: document.title, ask: document.title };
   const listeners: (() => void)[] = [];
   let shown: View = "runs";
 
   const show = (): void => {
     shown = viewIn(location.hash);
-    for (const view of ["runs", "chat"] as const) {
+    for (const view of all) {
       const { section, link } = sections[view];
       byId(section, HTMLElement).hidden = view !== shown;
       const anchor = byId(link, HTMLAnchorElement);

@@ -1,4 +1,5 @@
 // The list of chats with its two dialogs. It shows rows and asks for names and a yes; what is done about them is its caller's.
+import { dialogOf } from "../dialog.ts";
 import { byId, make, setText } from "../elements.ts";
 import { timeWords } from "./chat-words.ts";
 import type { ChatRow } from "./history.ts";
@@ -11,8 +12,8 @@ export type ListActions = {
 export type ChatList = (rows: readonly ChatRow[], openChatId: string) => void;
 
 export const createChatList = ({ rename, remove }: ListActions): ChatList => {
-  const renaming = dialogOf("rename-dialog");
-  const deleting = dialogOf("delete-dialog");
+  const renaming = dialogOf("rename-dialog", focusPlace);
+  const deleting = dialogOf("delete-dialog", focusPlace);
   const field = byId("rename-field", HTMLInputElement);
 
   const askName = (row: ChatRow): void => {
@@ -73,26 +74,4 @@ const tool = (word: "Rename" | "Delete", row: ChatRow, act: (row: ChatRow) => vo
   button.dataset["focus"] = `${word} ${row.chatId}`;
   button.addEventListener("click", () => act(row));
   return button;
-};
-
-/** Opens a dialog of index.html; `yes` is called when its form is submitted. */
-const dialogOf = (id: string): ((yes: () => void) => void) => {
-  const dialog = byId(id, HTMLDialogElement);
-  let agreed: () => void = () => {};
-  let place: string | undefined;
-  dialog.querySelector("form")?.addEventListener("submit", (event) => {
-    event.preventDefault();
-    dialog.close();
-    agreed();
-  });
-  dialog.querySelector("button[value=close]")?.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => {
-    // The list may have been drawn anew meanwhile; the browser gives the focus back to what was there before.
-    if (place !== undefined && document.activeElement === document.body) focusPlace(place);
-  });
-  return (yes) => {
-    agreed = yes;
-    place = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["focus"] : undefined;
-    dialog.showModal();
-  };
 };

@@ -3,9 +3,13 @@
 import { make } from "../elements.ts";
 import { type Piece, piecesOf } from "./rich-text.ts";
 
+/** A piece that is an element of its maker's; what shows it keeps standing as long as its name is the same. */
+export type OwnPiece = { readonly kind: "own"; readonly name: string; readonly make: () => HTMLElement };
+
 /** Makes the element show the text, whatever it showed before. It holds one node for each piece. */
-export const drawText = (element: HTMLElement, text: string): void => {
-  const pieces = piecesOf(text);
+export const drawText = (element: HTMLElement, text: string): void => drawPieces(element, piecesOf(text));
+
+export const drawPieces = (element: HTMLElement, pieces: readonly (Piece | OwnPiece)[]): void => {
   const drawn = [...element.childNodes];
   for (const [at, piece] of pieces.entries()) {
     const node = drawn[at];
@@ -24,7 +28,13 @@ export const webLink = (label: string, url: string): HTMLAnchorElement => {
   return link;
 };
 
-const nodeOf = ({ kind, text }: Piece): Node => {
+const nodeOf = (piece: Piece | OwnPiece): Node => {
+  if (piece.kind === "own") {
+    const made = piece.make();
+    made.dataset["piece"] = piece.name;
+    return made;
+  }
+  const { kind, text } = piece;
   switch (kind) {
     case "text":
       return document.createTextNode(text);
@@ -43,7 +53,9 @@ const nodeOf = ({ kind, text }: Piece): Node => {
 };
 
 /** Whether a node of this kind was there; it then shows the piece. */
-const shows = (node: ChildNode, { kind, text }: Piece): boolean => {
+const shows = (node: ChildNode, piece: Piece | OwnPiece): boolean => {
+  if (piece.kind === "own") return node instanceof HTMLElement && node.dataset["piece"] === piece.name;
+  const { kind, text } = piece;
   switch (kind) {
     case "text":
       return node instanceof Text && write(node, text);

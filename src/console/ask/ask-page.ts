@@ -1,0 +1,189 @@
+// Wires the ask view: files, collection, question, buttons and address on one side, the flows on the other. It asks the server for
+// nothing before it is shown, and keeps nothing of an answer.
+import type { ApiKey } from "../api-key.ts";
+import { byId, make } from "../elements.ts";
+import { askIn, type Views } from "../views.ts";
+import { isLive } from "./answer-view.ts";
+import { createAskFlow } from "./ask-flow.ts";
+import { pageTitle } from "./ask-words.ts";
+import { createDocumentsFlow } from "./documents-flow.ts";
+import { acceptFiles } from "./file-drop.ts";
+import { createKebabApi } from "./kebab-api.ts";
+import { keptQuestions } from "./kept-questions.ts";
+import { readOptions } from "./options.ts";
+import { createPassagesFlow } from "./passages-flow.ts";
+import { createRenderAnswer } from "./render-answer.ts";
+import { createRenderDocuments } from "./render-documents.ts";
+import { createRenderSources, sourceId } from "./render-sources.ts";
+import { createRenderUploads } from "./render-uploads.ts";
+import { sampleFile, sampleQuestion } from "./sample.ts";
+import type { Source } from "./sources.ts";
+import { createUploadFlow } from "./upload-flow.ts";
+
+/** At most one drawing per this many milliseconds, however many lines arrive. */
+const drawMs = 30;
+const collectionName = "holdfast-collection";
+
+export const startAskPage = (views: Views, apiKey: ApiKey): void => {
+  const question = byId("ask-question", HTMLTextAreaElement);
+  const field = byId("ask-collection", HTMLInputElement);
+  const api = createKebabApi("", apiKey.value);
+  field.value = sessionStorage.getItem(collectionName) ?? "default";
+  let conversation = "";
+  let drawing = false;
+  let begun = false;
+  /** What had the keyboard when a source was opened. */
+  let openedFrom: HTMLElement | null = null;
+
+  // By timer and not by animation frame: a hidden tab gets no frames, but its title should still say how it goes.
+  const draw = (): void => {
+    if (drawing) return;
+    drawing = true;
+    setTimeout(() => {
+      drawing = false;
+      renderUploads(uploads.rows());
+      renderDocuments(documents);
+      renderAnswer(flow.view(), flow.words());
+      renderSources(flow.view());
+      byId("ask-send", HTMLButtonElement).disabled = isLive(flow.view()) || question.value.trim() === "";
+      views.name("ask", pageTitle(flow.view()));
+    }, drawMs);
+  };
+
+  const documents = createDocumentsFlow(api, field.value, draw);
+  const uploads = createUploadFlow(api.send, draw, (collection) => {
+    if (collection === documents.collection()) documents.read();
+  });
+  const passages = createPassagesFlow(api, draw);
+  const flow = createAskFlow(
+    {
+      api,
+      tab: sessionStorage,
+      draw,
+      goTo: (runId, collection) => {
+        location.hash = new URLSearchParams({ ask: runId, collection }).toString();
+        drawBefore();
+      },
+      askForKey: showKeyField,
+      turned: () => passages.closeAll(),
+    },
+    documents.collection(),
+  );
+
+  const openSource = (source: Source): void => {
+    openedFrom = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    passages.open(source, flow.view().collection);
+    const item = byId(sourceId(source.number), HTMLElement);
+    item.focus({ preventScroll: true });
+    item.scrollIntoView({ block: "nearest" });
+  };
+  const closeSource = ({ number }: Source): void => {
+    passages.close(number);
+    openedFrom?.focus();
+    openedFrom = null;
+  };
+
+  const renderUploads = createRenderUploads();
+  const renderDocuments = createRenderDocuments(documents.remove);
+  const renderAnswer = createRenderAnswer(openSource);
+  const renderSources = createRenderSources({ passage: passages.of, open: openSource, close: closeSource });
+
+  const choose = (name: string): void => {
+    if (field.value !== name) field.value = name;
+    if (name !== documents.collection()) conversation = "";
+    sessionStorage.setItem(collectionName, name);
+    documents.choose(name);
+  };
+
+  const take = (files: readonly File[]): void => {
+    if (files.length > 0) uploads.add(files, documents.collection());
+  };
+
+  const submit = (): void => {
+    const text = question.value;
+    if (text.trim() === "" || isLive(flow.view())) return;
+    flow.ask({ question: text, collection: documents.collection(), ...readOptions(talk) });
+    byId("ask-result", HTMLElement).scrollIntoView({ block: "nearest" });
+  };
+
+  /** The conversation that goes on, or a new one. */
+  const talk = (): string => {
+    if (conversation === "") conversation = `console-${crypto.randomUUID()}`;
+    return conversation;
+  };
+
+  const drawBefore = (): void => {
+    const asked = keptQuestions(sessionStorage);
+    byId("ask-before-fold", HTMLElement).hidden = asked.length === 0;
+    byId("ask-before", HTMLElement).replaceChildren(
+      ...asked.map((kept) => {
+        const link = make("a", kept.question);
+        link.href = `#${new URLSearchParams({ ask: kept.runId, collection: kept.collection }).toString()}`;
+        const item = make("li");
+        item.append(link);
+        return item;
+      }),
+    );
+  };
+
+  const show = (): void => {
+    if (views.shown() !== "ask") return;
+    const { runId, collection } = askIn(location.hash);
+    const before = documents.collection();
+    if (collection !== null && collection !== "") choose(collection);
+    const first = !begun;
+    begun = true;
+    if (first) {
+      drawBefore();
+      if (before === documents.collection()) documents.read();
+    }
+    if (runId !== null && runId !== flow.view().runId) flow.open(runId, documents.collection());
+    else if (runId === null && first) flow.takeUp();
+    else if (runId === null && flow.view().runId !== null) flow.leave(documents.collection());
+  };
+
+  field.addEventListener("change", () => choose(field.value.trim() || "default"));
+  byId("ask-form", HTMLFormElement).addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  question.addEventListener("input", draw);
+  question.addEventListener("keydown", (event) => {
+    // On a touch keyboard Enter is the only way to a new line.
+    const newLine = event.shiftKey || event.isComposing || matchMedia("(pointer: coarse)").matches;
+    if (event.key !== "Enter" || (newLine && !event.ctrlKey && !event.metaKey)) return;
+    event.preventDefault();
+    submit();
+  });
+  byId("ask-stop", HTMLButtonElement).addEventListener("click", flow.stop);
+  byId("ask-more", HTMLButtonElement).addEventListener("click", documents.more);
+  byId("ask-uploads-clear", HTMLButtonElement).addEventListener("click", () => {
+    uploads.clear();
+    byId("ask-choose", HTMLElement).focus({ preventScroll: true });
+  });
+  byId("ask-sample", HTMLButtonElement).addEventListener("click", () => {
+    take([sampleFile()]);
+    if (question.value.trim() === "") question.value = sampleQuestion;
+    draw();
+  });
+  byId("ask-talk", HTMLInputElement).addEventListener("change", () => {
+    conversation = "";
+  });
+  acceptFiles(byId("ask-view", HTMLElement), take);
+  document.addEventListener("keydown", (event) => {
+    const elsewhere = event.isComposing || event.target instanceof HTMLSelectElement;
+    if (event.key !== "Escape" || elsewhere || document.querySelector("dialog[open]") !== null) return;
+    if (views.shown() === "ask") flow.stop();
+  });
+  apiKey.onChange(() => {
+    if (begun) documents.read();
+  });
+  views.onShow(show);
+  draw();
+  show();
+};
+
+const showKeyField = (): void => {
+  const fold = byId("ask-key", HTMLElement).closest("details");
+  if (fold !== null) fold.open = true;
+};
