@@ -100,16 +100,18 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
 
   const answerFor = (run: ThreadRunRow, maxConversationBytes: number, repeat: boolean): BegunRun => {
     const opened = run.opened === undefined ? undefined : state.checkpoint(run.opened);
-    const { messages, runIds } = readings.conversation(opened?.id, maxConversationBytes);
+    const { messages, runIds, asked } = readings.conversation(opened?.id, maxConversationBytes);
     const isOpen = (message: LangMessage): boolean =>
       run.continues !== undefined && runIds.get(message) === run.continues;
     const title = opened?.values["title"];
-    const human = messages.find((message) => runIds.get(message) === run.runId && isShownHuman(message));
+    const own = messages.filter((message) => message.type === "human" && runIds.get(message) === run.runId);
+    const human = own.find(isShown);
     return {
       begun: true,
       repeat,
       messages: fitMessages(modelMessages(messages, isOpen), maxConversationBytes),
       callIds: callIdsOf(messages),
+      asked: asked - own.length,
       ...(human !== undefined && { human }),
       ...(typeof title === "string" && { title }),
     };
@@ -224,8 +226,6 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
   };
 }
 
-/** Whether a message is one that the user sees as said. */
-function isShownHuman({ type, additional_kwargs: extra }: LangMessage): boolean {
-  const hidden = typeof extra === "object" && extra !== null && "hide_from_ui" in extra && extra.hide_from_ui === true;
-  return type === "human" && !hidden;
-}
+/** Whether the user sees a message. */
+const isShown = ({ additional_kwargs: extra }: LangMessage): boolean =>
+  !(typeof extra === "object" && extra !== null && "hide_from_ui" in extra && extra.hide_from_ui === true);

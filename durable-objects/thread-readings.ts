@@ -45,6 +45,8 @@ export interface Conversation {
   messages: LangMessage[];
   /** The run that a message came from, of each that came from one. */
   runIds: ReadonlyMap<LangMessage, string>;
+  /** Messages of users in the whole state. */
+  asked: number;
 }
 
 export interface ThreadReadings {
@@ -74,8 +76,7 @@ interface Parts {
 }
 
 export function threadReadings({ threadId, store, runs, state }: Parts): ThreadReadings {
-  const newest = (checkpoint: number | undefined, maxBytes: number, stays?: string): StatePlace[] => {
-    const places = state.places(checkpoint);
+  const newest = (places: readonly StatePlace[], maxBytes: number, stays?: string): StatePlace[] => {
     let room = maxBytes;
     let kept = places.length;
     for (const { bytes } of places.toReversed()) {
@@ -90,7 +91,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
   const stateOf = (checkpoint: Checkpoint, withMessages: boolean): ThreadState => {
     const { id, parent, runId, source, step, asNode, createdAt, values, interrupts } = checkpoint;
     const metadata = runId === undefined ? {} : runs.run(runId)?.metadata;
-    const places = withMessages ? newest(id, MAX_STATE) : [];
+    const places = withMessages ? newest(state.places(id), MAX_STATE) : [];
     const messages = state.readAll(places);
     return {
       checkpointId: checkpointId(id),
@@ -104,14 +105,15 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
   };
 
   const conversation = (checkpoint: number | undefined, maxBytes: number): Conversation => {
-    const places = newest(checkpoint, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
+    const all = state.places(checkpoint);
+    const places = newest(all, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
     const messages = state.readAll(places);
     const runIds = new Map<LangMessage, string>();
     for (const [index, message] of messages.entries()) {
       const runId = places[index]?.runId;
       if (runId !== undefined) runIds.set(message, runId);
     }
-    return { messages, runIds };
+    return { messages, runIds, asked: all.filter(({ type }) => type === "human").length };
   };
 
   /** A change without a run leaves what waits to the run before it. */
@@ -175,7 +177,7 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
       const run = store.thread() === undefined ? undefined : runs.run(runId);
       const opened = run?.opened === undefined ? undefined : state.checkpoint(run.opened);
       if (opened === undefined) return undefined;
-      return { messages: state.readAll(newest(opened.id, MAX_BASE)), values: opened.values };
+      return { messages: state.readAll(newest(state.places(opened.id), MAX_BASE)), values: opened.values };
     },
     state(id) {
       if (store.thread() === undefined) return { found: false, refused: "unknown_thread" };

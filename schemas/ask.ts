@@ -18,6 +18,8 @@ export interface AskPlan {
   /** By whom the vectors were made that were compared; not where nothing was found. */
   embedding?: EmbeddingUsed;
   trace?: SearchTrace;
+  /** The conversation that the question is a turn of; turns count from 0. */
+  conversation?: { id: string; turnIndex: number };
   /** No model is asked: this is the answer. */
   refusal?: AskRefusal;
 }

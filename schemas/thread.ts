@@ -111,8 +111,19 @@ export interface ThreadRunRequest {
 }
 
 export type ThreadRunAnswer =
-  /** `repeat`: the run exists or is being started under this very name and request. */
-  | { begun: true; repeat: boolean; messages: Message[]; callIds: string[]; human?: JsonRecord; title?: string }
+  /**
+   * `repeat`: the run exists or is being started under this very name and request. `asked`: how many messages of users the
+   * conversation had before the run, whether or not `messages` has them all.
+   */
+  | {
+      begun: true;
+      repeat: boolean;
+      messages: Message[];
+      callIds: string[];
+      asked: number;
+      human?: JsonRecord;
+      title?: string;
+    }
   | {
       begun: false;
       refused: "unknown_thread" | "unknown_checkpoint" | "active_run" | "conflict" | "full" | "not_waiting";

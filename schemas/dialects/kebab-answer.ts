@@ -1,5 +1,6 @@
 // What the kebab family says about questions and their answers: the request, the lines of the stream. Shapes only.
 import * as v from "valibot";
+import { threadIdSchema } from "../run.ts";
 import { citationSchema, hitSchema, traceSchema } from "./kebab.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -19,8 +20,8 @@ export const askRequestSchema = v.object({
   explain: v.nullish(v.boolean()),
   /** Not served here: anything but `false` is refused. */
   multi_hop: v.nullish(v.boolean()),
-  /** Not served here: a name is refused. */
-  conversation: v.nullish(v.string()),
+  /** The conversation that the question goes on with, which is made when it is not there. */
+  conversation: v.nullish(threadIdSchema),
   /** Left out: `default`. */
   route: v.nullish(v.pipe(v.string(), v.minLength(1))),
 });
@@ -56,8 +57,8 @@ export const answerSchema = v.object({
   /** Milliseconds from the start of the run to its end. */
   usage: v.object({ prompt_tokens: count, completion_tokens: count, latency_ms: count }),
   created_at: dateTime,
-  conversation_id: v.null(),
-  turn_index: v.null(),
+  conversation_id: v.nullable(threadIdSchema),
+  turn_index: v.nullable(count),
   run_id: v.string(),
   /** Of the stream's last line. */
   sequence: v.exactOptional(count),
@@ -73,6 +74,13 @@ export const answerEventSchema = v.variant("kind", [
     trace: v.exactOptional(traceSchema),
     sequence: count,
   }),
-  v.object({ ...line, kind: v.literal("token"), delta: v.string(), turn_index: v.null(), sequence: count }),
+  v.object({
+    ...line,
+    kind: v.literal("token"),
+    delta: v.string(),
+    /** Of a question without a conversation: `null`. */
+    turn_index: v.nullable(count),
+    sequence: count,
+  }),
   v.object({ ...line, kind: v.literal("final"), answer: answerSchema }),
 ]);

@@ -20,7 +20,7 @@ export const kebabNdjson: EntryDialect = {
   ending: "",
   encoder({ ask = nothingFound }) {
     return (entry) => {
-      if (entry.type === "content_delta") return token(entry);
+      if (entry.type === "content_delta") return token(entry, ask);
       if (entry.type === "retrieval") return retrievalDone(entry);
       return entry.type === "terminal" ? ending(entry, ask) : "";
     };
@@ -45,9 +45,9 @@ const event = (kind: string, at: number) => ({ schema_version: "answer_event.v1"
 
 const dateText = (at: number): string => new Date(at).toISOString();
 
-function token({ sequence, at, payload, text }: LogEntry): string {
+function token({ sequence, at, payload, text }: LogEntry, { conversation }: AskPlan): string {
   const delta = text ?? textIn(payload);
-  return line({ ...event("token", at), delta, turn_index: null, sequence });
+  return line({ ...event("token", at), delta, turn_index: conversation?.turnIndex ?? null, sequence });
 }
 
 function textIn(payload: string): string {

@@ -83,7 +83,7 @@ const messagesOf = ({ prompt = "", messages }: StartRequest): NonNullable<StartR
   messages ?? (prompt === "" ? [] : [{ role: "user", content: prompt }]);
 
 /** What came of a start in a thread, in native words. */
-export function threadStarted(started: StartedInThread): Result<StartAnswer> {
+export function threadStarted(started: StartedInThread<Problem>): Result<StartAnswer> {
   switch (started.by) {
     case "run":
       return found(started.answer);

@@ -41,8 +41,8 @@ export function answerOf(ask: AskPlan, outcome: Ended, createdAt: string): Kebab
       latency_ms: Math.round(telemetry?.totalMs ?? 0),
     },
     created_at: createdAt,
-    conversation_id: null,
-    turn_index: null,
+    conversation_id: ask.conversation?.id ?? null,
+    turn_index: ask.conversation?.turnIndex ?? null,
     run_id: outcome.runId,
   };
 }

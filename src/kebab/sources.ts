@@ -3,7 +3,7 @@ import type { KebabHit } from "../../schemas/dialects/kebab.ts";
 
 /** Characters of a token. */
 const TOKEN = 4;
-/** Tokens that sources and answer share. */
+/** Tokens that sources, earlier turns and the answer share. */
 const MAX_CONTEXT = 8000;
 /** Of them, what an answer may always take, as long as the model's own context holds it. */
 const MIN_ANSWER = 1024;
@@ -60,10 +60,13 @@ export const ANSWER_RULES = [
 
 export const askPrompt = (question: string, { text }: Packed): string => `Sources:\n\n${text}\n\nQuestion: ${question}`;
 
-/** Tokens that the answer may take. `contextTokens`: of the smallest model that may be asked. */
-export function answerTokens(prompt: string, packed: Packed, contextTokens: number): number {
-  const left = Math.max(MIN_ANSWER, MAX_CONTEXT - tokensOf(packed.text));
+/** Tokens that earlier turns of the conversation may take beside the sources. */
+export const turnTokens = ({ text }: Packed): number => Math.max(0, MAX_CONTEXT - MIN_ANSWER - tokensOf(text));
+
+/** Tokens that the answer may take. `given`: what of the prompt it shares them with; `contextTokens`: of the smallest model that may be asked. */
+export function answerTokens(prompt: string, given: string, contextTokens: number): number {
+  const left = Math.max(MIN_ANSWER, MAX_CONTEXT - tokensOf(given));
   return Math.max(LEAST, Math.min(left, contextTokens - tokensOf(prompt) - MARGIN));
 }
 
-const tokensOf = (text: string): number => Math.ceil(text.length / TOKEN);
+export const tokensOf = (text: string): number => Math.ceil(text.length / TOKEN);

@@ -191,12 +191,13 @@ const isOpen = (state: Followed): boolean => isShown(state) || Object.keys(state
 
 /**
  * A snapshot that goes on from what is shown tells only what is new. Any other takes that back, and so does one after a
- * crash: a reader may have seen more than it restates. Between two answers it restates what nobody can have missed.
+ * crash: a reader may have seen more than it restates. Between two answers it restates what nobody can have missed, or is an
+ * answer that no model was asked for.
  */
 function restate(next: Following, event: Extract<LogEvent, { type: "content_snapshot" }>, told: Told[]): void {
-  if (!isOpen(next)) return;
   const { releasedFrom } = event.payload;
   const text = event.payload.text.slice(next.before.text.length);
+  if (!isOpen(next) && text === "") return;
   const reasoning = event.payload.reasoning?.slice(next.before.reasoning.length) ?? next.reasoning;
   const goesOn = text.startsWith(next.text) && reasoning.startsWith(next.reasoning) && next.pieces.length === 0;
   if (goesOn && releasedFrom === undefined) {

@@ -394,7 +394,7 @@ test.each<[Record<string, unknown>, number, string, Record<string, unknown>]>([
   [{ route: "nowhere" }, 400, "generic", { field: "route" }],
   [{ collection: "a/b" }, 400, "generic", { field: "collection" }],
   [{ multi_hop: true }, 400, "generic", { field: "multi_hop" }],
-  [{ conversation: "c1" }, 400, "generic", { field: "conversation" }],
+  [{ conversation: "a.b" }, 400, "generic", { field: "conversation" }],
   [{ mode: "hybrid" }, 404, "not_indexed", { found: "none" }],
   [{ collection: "nobody" }, 404, "not_indexed", { expected: "nobody", found: "none" }],
 ])("R-KB-29 %j is refused with %i", async (fields, status, code, details) => {

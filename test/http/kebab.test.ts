@@ -509,7 +509,7 @@ test("R-KB-26 the server says what it can do and what a collection holds", async
     return v.parse(selfSchema, body);
   };
   expect(await read()).toMatchObject({
-    capabilities: { streaming_ask: true, rag_multi_turn: false, incremental_ingest: true, http_daemon: true },
+    capabilities: { streaming_ask: true, rag_multi_turn: true, incremental_ingest: true, http_daemon: true },
     models: { corpus_revision: 0, embedding_version: "none" },
     stats: { doc_count: 0, chunk_count: 0, last_ingest_at: null },
   });

@@ -86,6 +86,14 @@ describe("R-DF-1 an answer is one message", () => {
     expect(answersOf(toldOf(plays["failure before anything"].events))).toEqual([]);
   });
 
+  test("one that no model was asked for is told as the server said it", () => {
+    const told = toldOf(plays["too little found"].events);
+    expect(answersOf(told)).toMatchObject([
+      { id: "lc_run--run-1-0", text: "Not enough.", calls: [], finishReason: "stop", latencyMs: null, callIndex: 1 },
+    ]);
+    expect(answersOf(told)[0]).toMatchObject({ usage: undefined, model: undefined });
+  });
+
   test("a run without steps has one", () => {
     expect(answersOf(toldOf(plays["without an agent"].events))).toMatchObject([
       { id: "lc_run--run-1-0", text: "One.", calls: [{ toolCallId: "c1" }], finishReason: "tool_calls" },

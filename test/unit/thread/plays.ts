@@ -51,6 +51,7 @@ const answers = (value: string) => says("p1", text(value), usage(50, 3), stopped
 const looks = says("p1", reasoning("I look."), text("Let me look."), call("c1"), usage(40, 2), stopped("tool_calls"));
 
 export const plays = {
+  "too little found": playIn({ found: { retrieval: { hits: [] }, refusal: "Not enough." } }),
   "text only": play(says("p1", text("One "), text("course."), usage(40, 2), stopped("stop"))),
   "reasoning then text": play(says("p1", reasoning("H"), reasoning("m."), text("One."), usage(40, 2), stopped("stop"))),
   "tools then answer": play(looks, gives("c1", [{ id: 1 }]), answers("One.")),

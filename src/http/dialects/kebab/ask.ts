@@ -1,5 +1,6 @@
 // `POST /kebab/ask`: a question, and the run that answers it, as a stream. Looks for nothing itself.
 import * as v from "valibot";
+import type { ReadFrom, StartAnswer } from "../../../../schemas/attach.ts";
 import { askRequestSchema } from "../../../../schemas/dialects/kebab-answer.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
 import { wireIssues } from "../../../run/issues.ts";
@@ -8,6 +9,7 @@ import { sha256Hex } from "../../digest.ts";
 import { nameOf } from "../../start-run.ts";
 import { DEFAULT_COLLECTION, isCollectionName, runStub, type KebabContext } from "./context.ts";
 import { planAsk, type Asked } from "./plan-ask.ts";
+import { startTurn } from "./turn.ts";
 import {
   fromProblem,
   invalidInput,
@@ -15,6 +17,8 @@ import {
   kebabProblemResponse,
   kebabRefused,
   noEmbeddings,
+  noRunBefore,
+  otherQuestion,
   type KebabProblem,
   type KebabResult,
 } from "./problem.ts";
@@ -30,35 +34,33 @@ export async function ask(context: KebabContext): Promise<Response> {
 }
 
 async function openAsk(context: KebabContext): Promise<KebabResult<{ runId: string; reading: Response }>> {
-  const { env, config, tenant } = context;
   const from = cursorOf(context.request);
   if (!from.ok) return from;
   const asked = await readAsk(context);
   if (!asked.ok) return asked;
-  const { runId, requestHash, idempotencyKey } = asked.value;
-  const run = runStub(env, tenant, runId);
-  let started =
-    idempotencyKey === undefined
-      ? undefined
-      : await run.repeat({ requestHash, idempotencyKey }, kebabQuery(from.value, 0));
-  if (started === undefined) {
-    // A cursor belongs to a run that was there: when it is not, its reader must not pay for a new one.
-    if (typeof from.value === "object") return kebabRefused(invalidInput("after", "There is no run to go on with."));
-    const plan = await planAsk(context, asked.value);
-    if (!plan.ok) return plan;
-    started = await run.start(plan.value, config.limits.maxActiveRuns, kebabQuery(from.value, 0));
-  }
+  const { conversation } = asked.value.body;
+  const answer = await (typeof conversation === "string"
+    ? startTurn(context, asked.value, conversation, from.value)
+    : startAlone(context, asked.value, from.value));
+  if (!answer.ok) return answer;
+  const started = answer.value;
   if (!started.started) return kebabRefused(started.refused === "conflict" ? otherQuestion : tooManyRuns);
   if (started.reading === undefined) throw new Error("a start with a query answers with a reading");
   const reading = readingOf(started.reading);
-  return reading.ok ? kebabFound({ runId, reading: reading.value }) : reading;
+  return reading.ok ? kebabFound({ runId: asked.value.runId, reading: reading.value }) : reading;
 }
 
-const otherQuestion: KebabProblem = {
-  reason: "conflict",
-  message: "This Idempotency-Key was used for another question.",
-  details: { field: "header:Idempotency-Key" },
-};
+async function startAlone(context: KebabContext, asked: Asked, from: ReadFrom): Promise<KebabResult<StartAnswer>> {
+  const { runId, requestHash, idempotencyKey } = asked;
+  const run = runStub(context.env, context.tenant, runId);
+  const query = kebabQuery(from, 0);
+  const repeat = idempotencyKey === undefined ? undefined : await run.repeat({ requestHash, idempotencyKey }, query);
+  if (repeat !== undefined) return kebabFound(repeat);
+  if (typeof from === "object") return kebabRefused(noRunBefore);
+  const plan = await planAsk(context, asked);
+  if (!plan.ok) return plan;
+  return kebabFound(await run.start(plan.value, context.config.limits.maxActiveRuns, query));
+}
 
 const tooManyRuns: KebabProblem = {
   reason: "rate_limited",
@@ -84,7 +86,6 @@ async function readAsk({ request, config, tenant }: KebabContext): Promise<Kebab
   if (asked.question.trim() === "") return kebabRefused(invalidInput("question", "The question is empty."));
   if (!isCollectionName(collection)) return kebabRefused(invalidInput("collection", "This names no collection."));
   if (asked.multi_hop === true) return kebabRefused(notServed("multi_hop"));
-  if (typeof asked.conversation === "string") return kebabRefused(notServed("conversation"));
   if ((asked.mode ?? "lexical") !== "lexical") return kebabRefused(noEmbeddings);
   return kebabFound({
     body: asked,

@@ -2,19 +2,24 @@
 import type { AskPlan, AskRefusal } from "../../../../schemas/ask.ts";
 import type { SearchAnswer, SearchAsk } from "../../../../schemas/collection.ts";
 import type { AskRequest } from "../../../../schemas/dialects/kebab-answer.ts";
-import type { KebabHit } from "../../../../schemas/dialects/kebab.ts";
+import type { KebabHit, SearchTrace } from "../../../../schemas/dialects/kebab.ts";
 import type { RunPlan } from "../../../../schemas/plan.ts";
 import type { StartRequest } from "../../../../schemas/run.ts";
+import type { ThreadRef } from "../../../../schemas/thread.ts";
 import { NEAR_MISSES, refusalText } from "../../../kebab/answer.ts";
+import type { Found } from "../../../kebab/both-hits.ts";
 import {
   ANSWER_RULES,
   answerTokens,
   askPrompt,
   MAX_SOURCE_CHARS,
   packSources,
+  turnTokens,
   type Packed,
 } from "../../../kebab/sources.ts";
+import { packTurns, turnMessages, type Turn, type TurnMessage } from "../../../kebab/turns.ts";
 import { PROMPT_VERSION } from "../../../kebab/versions.ts";
+import { nativeAgent, type Conversation } from "../../native-agent.ts";
 import { planRequest } from "../../start-run.ts";
 import { collectionStub, staleMs, type KebabContext } from "./context.ts";
 import { fromProblem, kebabFound, kebabRefused, searchProblem, type KebabResult } from "./problem.ts";
@@ -32,14 +37,33 @@ export interface Asked {
   idempotencyKey: string | undefined;
 }
 
-export async function planAsk({ env, config, tenant }: KebabContext, asked: Asked): Promise<KebabResult<RunPlan>> {
-  const { body, collection, runId, requestHash, idempotencyKey } = asked;
-  const { question } = body;
-  const k = body.k ?? DEFAULT_K;
-  const { scoreGate, texts: words } = config.kebab;
+/** What was found for it. */
+export interface AskFound extends Found {
+  trace?: SearchTrace;
+}
+
+/** The turn that a question is in its conversation. */
+export interface AskTurn {
+  conversation: NonNullable<AskPlan["conversation"]>;
+  /** Oldest first. */
+  earlier: readonly Turn[];
+  thread: ThreadRef;
+  agent: Conversation;
+}
+
+export async function planAsk(context: KebabContext, asked: Asked): Promise<KebabResult<RunPlan>> {
+  const found = await findFor(context, asked, asked.body.question);
+  return found.ok ? planFound(context, asked, found.value) : found;
+}
+
+export async function findFor(
+  { env, config, tenant }: KebabContext,
+  { body, collection }: Asked,
+  query: string,
+): Promise<KebabResult<AskFound>> {
   const answer = await search(collectionStub(env, tenant, collection), {
-    query: question,
-    k,
+    query,
+    k: body.k ?? DEFAULT_K,
     snippetChars: DEFAULT_SNIPPET,
     maxTokens: undefined,
     cursor: undefined,
@@ -50,11 +74,22 @@ export async function planAsk({ env, config, tenant }: KebabContext, asked: Aske
   });
   if (!answer.found) return kebabRefused(searchProblem(answer, collection));
   const { hits, trace, texts = [] } = answer;
+  return kebabFound({ hits, texts, ...(trace !== undefined && { trace }) });
+}
+
+export function planFound(
+  { config, tenant }: KebabContext,
+  { body, runId, requestHash, idempotencyKey }: Asked,
+  { hits, texts, trace }: AskFound,
+  turn?: AskTurn,
+): KebabResult<RunPlan> {
+  const { question } = body;
+  const { scoreGate, texts: words } = config.kebab;
   const refusal = refusalOf(hits, scoreGate, words.noEvidence);
   const packed: Packed = refusal === undefined ? packSources(hits, texts) : { text: "", used: 0 };
   const found: AskPlan = {
     mode: "lexical",
-    k,
+    k: body.k ?? DEFAULT_K,
     scoreGate,
     traceId: `ret_${crypto.randomUUID().slice(0, 8)}`,
     hits,
@@ -62,22 +97,27 @@ export async function planAsk({ env, config, tenant }: KebabContext, asked: Aske
     promptVersion: PROMPT_VERSION,
     ...(trace !== undefined && { trace }),
     ...(refusal !== undefined && { refusal }),
+    ...(turn !== undefined && { conversation: turn.conversation }),
   };
   const prompt = refusal === undefined ? askPrompt(question, packed) : question;
-  const plan = planRequest(requestOf(body, prompt), {
+  const before = turnMessages(packTurns(turn?.earlier ?? [], turnTokens(packed)));
+  const asking = requestOf(body, before, prompt);
+  const plan = planRequest(asking, {
     tenant,
     config,
     runId,
     requestHash,
     idempotencyKey,
     ask: found,
+    ...(turn !== undefined && { thread: turn.thread, agent: nativeAgent(asking, config, turn.agent) }),
     // What was found is the server's own.
     brings: { prompt: question },
   });
   if (!plan.ok) return kebabRefused(fromProblem(plan.problem));
   const { request, chain } = plan.value;
   const contextTokens = Math.min(...chain.map(({ target }) => target.contextTokens ?? CONTEXT_TOKENS));
-  const maxOutputTokens = answerTokens(ANSWER_RULES + prompt, packed, contextTokens);
+  const said = before.map(({ content }) => content).join("");
+  const maxOutputTokens = answerTokens(ANSWER_RULES + said + prompt, said + packed.text, contextTokens);
   return kebabFound({
     ...plan.value,
     request: { ...request, generation: { ...request.generation, maxOutputTokens } },
@@ -106,13 +146,14 @@ function refusalOf(hits: readonly KebabHit[], scoreGate: number, words: string):
   return { reason: "score_gate", text: refusalText(words, hits.slice(0, NEAR_MISSES)) };
 }
 
-const requestOf = ({ temperature, seed, route }: AskRequest, prompt: string): StartRequest => ({
+const requestOf = (
+  { temperature, seed, route }: AskRequest,
+  before: readonly TurnMessage[],
+  prompt: string,
+): StartRequest => ({
   schemaVersion: "1.0",
   task: { kind: "text_to_text" },
-  messages: [
-    { role: "system", content: ANSWER_RULES },
-    { role: "user", content: prompt },
-  ],
+  messages: [{ role: "system", content: ANSWER_RULES }, ...before, { role: "user", content: prompt }],
   generation: {
     ...(typeof temperature === "number" && { temperature }),
     ...(typeof seed === "number" && { seed }),

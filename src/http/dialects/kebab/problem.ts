@@ -65,6 +65,15 @@ export const noDocument = (path: string): KebabProblem => ({
 
 export const noRun: KebabProblem = { reason: "not_found", message: "There is no such run." };
 
+/** A cursor belongs to a run that was there: when it is not, its reader must not pay for a new one. */
+export const noRunBefore: KebabProblem = invalidInput("after", "There is no run to go on with.");
+
+export const otherQuestion: KebabProblem = {
+  reason: "conflict",
+  message: "This Idempotency-Key was used for another question.",
+  details: { field: "header:Idempotency-Key" },
+};
+
 export const noEmbeddings: KebabProblem = {
   reason: "not_indexed",
   message: "This server makes no embeddings: a search here is a lexical one.",

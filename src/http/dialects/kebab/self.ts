@@ -31,7 +31,7 @@ const capabilities = {
   json_mode: true,
   ingest_progress: false,
   ingest_cancellation: false,
-  rag_multi_turn: false,
+  rag_multi_turn: true,
   search_cache: false,
   incremental_ingest: true,
   streaming_ask: true,
