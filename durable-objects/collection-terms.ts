@@ -61,9 +61,13 @@ export function collectionTerms({ sql }: DurableObjectStorage, documentSize: num
       if (terms.length === 0) return [];
       prepare();
       const asked = wanted === "any" ? anyOf(terms) : allOf(terms);
+      // The index's own `ORDER BY rank` keeps where the terms stand in every row that it sorts, and takes half as long again;
+      // and a row's texts are read when it is known to be one of the best.
       const rows = sql.exec<{ id: number; rank: number; present: string; chunk_id: string }>(
-        `SELECT rowid AS id, rank, headings || ' ' || body AS present, chunk_id FROM terms
-         WHERE terms MATCH ? ${inside(within)} ORDER BY rank LIMIT ?`,
+        `SELECT best.id, best.rank, headings || ' ' || body AS present, chunk_id
+         FROM (SELECT rowid AS id, bm25(terms) AS rank FROM terms WHERE terms MATCH ? ${inside(within)}
+               ORDER BY 2 LIMIT ?) AS best
+         CROSS JOIN terms ON terms.rowid = best.id`,
         asked,
         ...listed(within),
         limit,
