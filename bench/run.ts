@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { ask } from "./measures/ask.ts";
 import { cost } from "./measures/cost.ts";
 import { fanOut, fanOutPaced } from "./measures/fan-out.ts";
 import { firstOutput } from "./measures/first-output.ts";
@@ -13,6 +14,7 @@ import type { Finding, Measure, Report } from "./measures/measure.ts";
 import { memory } from "./measures/memory.ts";
 import { paced } from "./measures/paced.ts";
 import { parse } from "./measures/parse.ts";
+import { recall } from "./measures/recall.ts";
 import { records } from "./measures/records.ts";
 import { replay } from "./measures/replay.ts";
 import { search } from "./measures/search.ts";
@@ -35,6 +37,8 @@ const MEASURES: readonly Measure[] = [
   memory,
   parse,
   search,
+  ask,
+  recall,
 ];
 /** For one measure and for all of them, per tree. */
 const MEASURE_LIMIT_MS = 120_000;

@@ -1,19 +1,17 @@
 // Lexical searches in a collection of 10,000 chunks, beside the same terms asked of a bare full-text table with the same texts. Times
 // are those inside of the two objects; their clocks count whole milliseconds, so what is compared are means.
-import { libraryOf, type Library, type Question } from "../stand/library.ts";
+import { COLLECTION, keepLibrary } from "../stand/collection.ts";
+import { libraryOf, type Question } from "../stand/library.ts";
 import type { Product, Reference } from "../stand/stand.ts";
 import { percentile, takeTurns } from "../stand/statistics.ts";
 import type { Measure } from "./measure.ts";
 
-/** Documents of a batch. */
-const BATCH = 40;
 /** Questions that are asked before it counts. */
 const WARM_UPS = 10;
 const BUDGET_MS = 40_000;
 const MAX_P50_MS = 10;
 const MAX_P99_MS = 50;
 const MAX_TIMES = 2;
-const COLLECTION = "bench";
 const NO_QUESTION: Question = { text: "", terms: [] };
 
 export const search: Measure = {
@@ -24,7 +22,7 @@ export const search: Measure = {
     const products = await stand.products();
     const reference = await stand.reference();
     const bytes = library.documents.reduce((sum, { content }) => sum + content.length, 0);
-    const ingested = await Promise.all(products.map((product) => fill(product, library)));
+    const ingested = await Promise.all(products.map((product) => keepLibrary(product, library)));
     await reference.client.read({
       path: `/${COLLECTION}/index`,
       body: library.sections.map(({ heading, text }) => `${heading}\n${text}`),
@@ -77,22 +75,6 @@ export const search: Measure = {
     };
   },
 };
-
-/** Milliseconds that it took to keep the whole library. */
-async function fill({ client }: Product, { documents }: Library): Promise<number> {
-  const began = performance.now();
-  for (let from = 0; from < documents.length; from += BATCH) {
-    const lines = documents
-      .slice(from, from + BATCH)
-      .map(({ path, content }) => JSON.stringify({ doc_path: path, content }));
-    await client.read({
-      path: `/kebab/collections/${COLLECTION}/documents`,
-      body: lines.join("\n"),
-      type: "application/x-ndjson",
-    });
-  }
-  return performance.now() - began;
-}
 
 /** Milliseconds of a search. */
 async function ask({ client }: Product, { text }: Question): Promise<number> {

@@ -25,6 +25,8 @@ export interface Provider {
   readonly url: string;
   /** Sets the answer for the calls to come. */
   answer(answer: Answer): void;
+  /** The body of the last request; empty before the first. */
+  asked(): string;
   stop(): Promise<void>;
 }
 
@@ -49,6 +51,7 @@ export function packetsOf(events: readonly string[], perPacket = 1): Buffer[] {
 export async function startProvider(): Promise<Provider> {
   let current: Answer = async () => undefined;
   let calls = 0;
+  let asked: Uint8Array = new Uint8Array();
   const sockets = new Set<Socket>();
 
   const respond = async (socket: Socket): Promise<void> => {
@@ -70,15 +73,17 @@ export async function startProvider(): Promise<Provider> {
   };
 
   const server = createServer({ noDelay: true }, (socket) => {
-    const requests = createHttpReader({ role: "request", maxBodyBytes: MAX_REQUEST_BYTES, keepBody: false });
+    const requests = createHttpReader({ role: "request", maxBodyBytes: MAX_REQUEST_BYTES, keepBody: true });
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     // A peer that has enough resets the connection: what it missed is for its reader to notice.
     socket.on("error", () => socket.destroy());
     socket.on("data", (bytes) => {
       for (const item of requests.feed(bytes)) {
-        if (item.kind === "message") respond(socket).catch(() => socket.destroy());
-        else socket.destroy();
+        if (item.kind === "message") {
+          asked = item.message.body;
+          respond(socket).catch(() => socket.destroy());
+        } else socket.destroy();
       }
     });
   });
@@ -97,6 +102,7 @@ export async function startProvider(): Promise<Provider> {
       current = answer;
       calls = 0;
     },
+    asked: () => new TextDecoder().decode(asked),
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets) socket.destroy();
