@@ -78,21 +78,13 @@ const withProgress = (state: UploadState, line: Fields): UploadState => {
     case "embed_batch_started":
       return going(cut, "Making embeddings…");
     case "embed_batch_finished":
-      return going(cut + (kept - cut) * embeddedShare(line), "Making embeddings…");
+      return going((cut + kept) / 2, "Making embeddings…");
     case "asset_finished":
     case "completed":
       return going(kept, "Keeping…");
-    case "aborted":
-      return { kind: "refused", words: "Stopped: nothing of it was kept." };
     default:
       return state;
   }
-};
-
-/** Where the line does not say it, each batch brings the bar half of the way. */
-const embeddedShare = (line: Fields): number => {
-  const [done, total] = [numberIn(line, "idx"), numberIn(line, "total")];
-  return done === undefined || total === undefined || total === 0 ? 0.5 : Math.min(1, done / total);
 };
 
 const reported = (report: Fields): UploadState => {
