@@ -43,7 +43,7 @@ export const advanced = (state: UploadState, notice: LineNotice): UploadState =>
   }
 };
 
-export const refusedBy = (problem: AskProblem): UploadState => ({ kind: "refused", words: refusalWords(problem) });
+const refusedBy = (problem: AskProblem): UploadState => ({ kind: "refused", words: refusalWords(problem) });
 
 const fractionOf = (state: UploadState): number => (state.kind === "going" ? (state.fraction ?? 0) : 0);
 
