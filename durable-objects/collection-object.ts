@@ -1,4 +1,4 @@
-// The object of one collection, named {tenant}/{collection}: its documents, their chunks and the index over them. A document is kept whole or not at all; asks no model.
+// The object of one collection, named {tenant}/{collection}: its documents, their chunks and the index over them. A document is kept whole or not at all; no model is asked but the one that embeds.
 import { DurableObject } from "cloudflare:workers";
 import type {
   CollectionBreakdown,
@@ -9,19 +9,30 @@ import type {
   SearchAnswer,
   SearchAsk,
 } from "../schemas/collection.ts";
+import type { EmbedPlan } from "../schemas/embedding.ts";
+import { collectionEmbedding } from "./collection-embedding.ts";
 import { collectionIngest } from "./collection-ingest.ts";
 import { searchCollection } from "./collection-search.ts";
 import { collectionStore, keptOf, PLACES } from "./collection-store.ts";
 import { collectionTerms } from "./collection-terms.ts";
+import { collectionVectors } from "./collection-vectors.ts";
 
 export class CollectionObject extends DurableObject<Env> {
   #store = collectionStore(this.ctx.storage);
   #terms = collectionTerms(this.ctx.storage, PLACES);
-  #ingest = collectionIngest(this.ctx.storage, this.#store, this.#terms);
+  #vectors = collectionVectors(this.ctx.storage, PLACES);
+  #embedding = collectionEmbedding(this.env);
+  #ingest = collectionIngest({
+    storage: this.ctx.storage,
+    store: this.#store,
+    terms: this.#terms,
+    vectors: this.#vectors,
+    embedding: this.#embedding,
+  });
 
-  /** Keeps these documents, all of them or none. One that is kept already, equal in all, changes nothing. */
-  async put(documents: NewDocument[]): Promise<PutAnswer> {
-    const answer = await this.#ingest.put(documents);
+  /** Keeps these documents, all of them or none. One that is kept already, equal in all, changes nothing. `embed`: who embeds them. */
+  async put(documents: NewDocument[], embed?: EmbedPlan): Promise<PutAnswer> {
+    const answer = await this.#ingest.put(documents, undefined, embed);
     if (!answer.put && answer.refused === "cancelled") throw new Error("nobody cancels what nobody watches");
     return answer;
   }
@@ -50,14 +61,18 @@ export class CollectionObject extends DurableObject<Env> {
   }
 
   async search(ask: SearchAsk): Promise<SearchAnswer> {
-    return searchCollection(this.#store, this.#terms, ask);
+    return searchCollection(
+      { store: this.#store, terms: this.#terms, vectors: this.#vectors, embedding: this.#embedding },
+      ask,
+    );
   }
 
   /** What is in it; nothing is, when there is no collection. `staleMs`: 0: nothing ever is stale. */
   breakdown(staleMs: number): CollectionBreakdown {
     const staleBefore = staleMs === 0 ? 0 : Date.now() - staleMs;
     const indexBytes = this.#store.exists() ? this.ctx.storage.sql.databaseSize : 0;
-    return { ...this.#store.stats(), ...this.#store.breakdown(staleBefore), indexBytes };
+    const embedding = this.#store.exists() ? this.#vectors.state()?.version : undefined;
+    return { ...this.#store.stats(), ...this.#store.breakdown(staleBefore), indexBytes, embedding };
   }
 
   /** Forgets everything. False when there is nothing. */
@@ -65,6 +80,7 @@ export class CollectionObject extends DurableObject<Env> {
     if (!this.#store.exists()) return false;
     await this.ctx.storage.deleteAll();
     this.#store.reread();
+    this.#vectors.reread();
     return true;
   }
 }

@@ -1,48 +1,109 @@
-// A search in a collection: candidates from the index, scored and cut to what was asked for. Reads only.
-import type { SearchAnswer, SearchAsk } from "../schemas/collection.ts";
+// A search in a collection: candidates from the index, from the vectors or from both, scored and cut to what was asked for. Reads only.
+import type { SearchAnswer, SearchAsk, SearchMode, SearchRefusal } from "../schemas/collection.ts";
 import type { KebabHit, SearchTrace } from "../schemas/dialects/kebab.ts";
 import { fitBudget } from "../src/kebab/budget.ts";
 import { cursorText } from "../src/kebab/cursor.ts";
 import { hasFilters, passes } from "../src/kebab/filters.ts";
-import { lexicalHit } from "../src/kebab/hits.ts";
+import { fuse, placed, type Found, type Place, type Ranked } from "../src/kebab/fusion.ts";
+import { hitOf } from "../src/kebab/hits.ts";
 import { lexicalScore } from "../src/kebab/score.ts";
 import { snippetOf } from "../src/kebab/snippet.ts";
 import { queryTerms } from "../src/kebab/terms.ts";
+import { MAX_VECTORS, otherDimensions, type CollectionEmbedding } from "./collection-embedding.ts";
 import type { ChunkRow, CollectionStore } from "./collection-store.ts";
 import type { CollectionTerms } from "./collection-terms.ts";
+import type { CollectionVectors } from "./collection-vectors.ts";
 
 /** Chunks that are scored: the best by the index's own measure, and of those that have every term. */
 const MAX_CANDIDATES = 128;
 const MAX_COMPLETE = 128;
+/** Chunks that are found by their vectors. */
+const MAX_NEAR = 128;
 
-interface Scored {
-  id: number;
-  chunkId: string;
-  score: number;
+export interface Searched {
+  store: CollectionStore;
+  terms: CollectionTerms;
+  vectors: CollectionVectors;
+  embedding: CollectionEmbedding;
 }
 
-export function searchCollection(store: CollectionStore, terms: CollectionTerms, ask: SearchAsk): SearchAnswer {
+/** What is found, best first, and how long each part of it took. */
+interface Lists {
+  lexical: Ranked[];
+  vector: Ranked[];
+  found: Found[];
+  timing: Omit<SearchTrace["timing"], "total_ms">;
+}
+
+export async function searchCollection(searched: Searched, ask: SearchAsk): Promise<SearchAnswer> {
   const began = Date.now();
-  const { revision } = store.stats();
-  if (!store.exists()) return { found: false, refused: "no_collection" };
-  if (ask.cursor !== undefined && ask.cursor.revision !== revision) return { found: false, refused: "stale_cursor" };
-  const wanted = queryTerms(ask.query);
-  const ranked = rank(store, terms, ask, wanted);
-  const lexicalMs = Date.now() - began;
-  const offset = ask.cursor?.offset ?? 0;
-  const page = ranked.slice(offset, offset + ask.k);
-  const rows = new Map(store.chunks(page.map(({ id }) => id)).map((row) => [row.id, row]));
-  const found = page.flatMap((scored, index) => {
-    const row = rows.get(scored.id);
-    return row === undefined ? [] : [{ ...scored, row, rank: offset + index + 1 }];
+  const { mode = "lexical", embed } = ask;
+  const refusal = refusalOf(searched, ask);
+  if (refusal !== undefined) return refusal;
+  const { store, embedding } = searched;
+  if (mode === "lexical" || embed === undefined || store.stats().chunks === 0) {
+    return answer(searched, ask, { lists: listsOf(searched, ask, undefined), mode, began });
+  }
+  const query = await embedding.query(embed, ask.query);
+  const failed = (failure: Extract<SearchRefusal, { refused: "embedding_failed" }>["failure"]): SearchRefusal => ({
+    found: false,
+    refused: "embedding_failed",
+    targetId: embed.target.id,
+    failure,
   });
-  const asked = new Set(wanted);
+  if ("failureClass" in query) return failed(query);
+  // Others may have changed the collection meanwhile.
+  const changed = refusalOf(searched, ask);
+  if (changed !== undefined) return changed;
+  const state = searched.vectors.state();
+  if (state !== undefined && state.dimensions !== query.dimensions) return failed(otherDimensions);
+  const embedMs = Date.now() - began;
+  const lists = listsOf(searched, ask, query.numbers);
+  lists.timing.vector_ms += embedMs;
+  return answer(searched, ask, { lists, mode, began });
+}
+
+function refusalOf({ store, vectors }: Searched, { cursor, mode = "lexical", embed }: SearchAsk) {
+  const { revision, chunks } = store.stats();
+  if (!store.exists()) return { found: false, refused: "no_collection" } as const;
+  if (cursor !== undefined && cursor.revision !== revision) return { found: false, refused: "stale_cursor" } as const;
+  if (mode === "lexical") return undefined;
+  if (chunks > MAX_VECTORS) return { found: false, refused: "vector_limit", limit: MAX_VECTORS } as const;
+  const state = vectors.state();
+  const count = vectors.count();
+  if (chunks === 0 || (embed !== undefined && state?.version === embed.version && count === chunks)) return undefined;
+  const kept =
+    state === undefined || count === 0
+      ? "none"
+      : state.version === embed?.version
+        ? `${state.version}, ${count} of ${chunks} chunks`
+        : state.version;
+  return { found: false, refused: "not_embedded", expected: embed?.version ?? "an embedding target", kept } as const;
+}
+
+interface Answering {
+  lists: Lists;
+  mode: SearchMode;
+  began: number;
+}
+
+function answer({ store, vectors }: Searched, ask: SearchAsk, { lists, mode, began }: Answering): SearchAnswer {
+  const { revision } = store.stats();
+  const offset = ask.cursor?.offset ?? 0;
+  const page = lists.found.slice(offset, offset + ask.k);
+  const rows = new Map(store.chunks(page.map(({ id }) => id)).map((row) => [row.id, row]));
+  const found = page.flatMap((one, index) => {
+    const row = rows.get(one.id);
+    return row === undefined ? [] : [{ found: one, row, rank: offset + index + 1 }];
+  });
+  const target = mode === "lexical" ? undefined : ask.embed?.target;
+  const asked = new Set(queryTerms(ask.query));
   const staleBefore = ask.staleMs === 0 ? Number.NEGATIVE_INFINITY : began - ask.staleMs;
   const hitsAt = (chars: number): KebabHit[] =>
-    found.map(({ row, rank: place, score }) => {
+    found.map(({ row, ...place }) => {
       const snippet = snippetOf(row.text, asked, chars);
       const stale = row.updatedAt < staleBefore;
-      return lexicalHit(row, { rank: place, score, snippet, whole: snippet === row.text, stale });
+      return hitOf(row, { mode, model: target?.model, ...place, snippet, whole: snippet === row.text, stale });
     });
   const { hits, truncated } = fitBudget(hitsAt, ask.snippetChars, ask.maxTokens);
   const goesOn = !ask.trace && (hits.length === ask.k || hits.length < found.length);
@@ -51,15 +112,37 @@ export function searchCollection(store: CollectionStore, terms: CollectionTerms,
     hits,
     truncated,
     nextCursor: goesOn ? cursorText({ offset: offset + hits.length, revision }) : null,
-    ...(ask.trace && { trace: traceOf(found, lexicalMs, Date.now() - began) }),
+    ...(ask.trace && { trace: traceOf(store, lists, { offset, k: ask.k, mode, began }) }),
     ...(ask.textChars !== undefined && { texts: textsOf(found, ask.textChars) }),
+    ...(target !== undefined && {
+      embedding: { id: target.model ?? "", provider: target.id, dimensions: vectors.state()?.dimensions ?? null },
+    }),
   };
 }
 
+function listsOf(searched: Searched, ask: SearchAsk, query: Float32Array | undefined): Lists {
+  const { mode = "lexical" } = ask;
+  const within = hasFilters(ask.filters) ? documentsOf(searched.store, ask) : undefined;
+  const timing = { lexical_ms: 0, vector_ms: 0, fusion_ms: 0 };
+  const timed = <T>(name: keyof typeof timing, work: () => T): T => {
+    const began = Date.now();
+    const made = work();
+    timing[name] += Date.now() - began;
+    return made;
+  };
+  const lexical = mode === "vector" ? [] : timed("lexical_ms", () => rankTerms(searched.terms, ask, within));
+  const vector = query === undefined ? [] : timed("vector_ms", () => rankVectors(searched, query, within));
+  const found =
+    mode === "hybrid"
+      ? timed("fusion_ms", () => fuse(lexical, vector))
+      : placed(mode, mode === "lexical" ? lexical : vector);
+  return { lexical, vector, found, timing };
+}
+
 /** Best first; equal ones by their names. */
-function rank(store: CollectionStore, terms: CollectionTerms, ask: SearchAsk, wanted: readonly string[]): Scored[] {
-  const within = hasFilters(ask.filters) ? documentsOf(store, ask) : undefined;
+function rankTerms(terms: CollectionTerms, ask: SearchAsk, within: number[] | undefined): Ranked[] {
   if (within?.length === 0) return [];
+  const wanted = queryTerms(ask.query);
   const candidates = terms.find(wanted, "any", MAX_CANDIDATES, within);
   if (candidates.length === MAX_CANDIDATES && wanted.length > 1) {
     // Many chunks have some of the terms, and one that has all of them may have them as common ones only.
@@ -75,8 +158,19 @@ function rank(store: CollectionStore, terms: CollectionTerms, ask: SearchAsk, wa
       chunkId: candidate.chunkId,
       score: lexicalScore(candidate, wanted),
     }))
-    .toSorted((a, b) => b.score - a.score || (a.chunkId < b.chunkId ? -1 : 1));
+    .toSorted(byScore);
 }
+
+function rankVectors({ store, vectors }: Searched, query: Float32Array, within: number[] | undefined): Ranked[] {
+  const near = vectors.nearest(query, MAX_NEAR, within === undefined ? undefined : new Set(within));
+  const names = store.chunkIds(near.map(({ id }) => id));
+  return near
+    .map(({ id, score }) => ({ id, chunkId: names.get(id) ?? "", score }))
+    .toSorted(byScore)
+    .slice(0, MAX_NEAR);
+}
+
+const byScore = (a: Ranked, b: Ranked): number => b.score - a.score || (a.chunkId < b.chunkId ? -1 : 1);
 
 function documentsOf(store: CollectionStore, { filters }: SearchAsk): number[] {
   const ids: number[] = [];
@@ -95,21 +189,37 @@ function textsOf(found: readonly { row: ChunkRow }[], limit: number): string[] {
   return texts;
 }
 
-function traceOf(
-  found: readonly (Scored & { row: ChunkRow; rank: number })[],
-  lexicalMs: number,
-  totalMs: number,
-): SearchTrace {
+interface Tracing {
+  offset: number;
+  k: number;
+  mode: SearchMode;
+  began: number;
+}
+
+/** Of each list the part that is as deep as the page. */
+function traceOf(store: CollectionStore, lists: Lists, { offset, k, mode, began }: Tracing): SearchTrace {
+  const cut = <T>(list: readonly T[]): T[] => list.slice(offset, offset + k);
+  const [lexical, vector] = [cut(lists.lexical), cut(lists.vector)];
+  const rows = new Map(store.chunks([...lexical, ...vector].map(({ id }) => id)).map((row) => [row.id, row]));
+  const listed = (list: readonly Ranked[]): SearchTrace["lexical"] =>
+    list.flatMap(({ id, chunkId, score }, index) => {
+      const row = rows.get(id);
+      const place = { chunk_id: chunkId, rank: offset + index + 1, score };
+      return row === undefined ? [] : [{ ...place, doc_id: row.docId, doc_path: row.path }];
+    });
+  const rank = (place: Place | undefined): number | null => place?.rank ?? null;
   return {
-    lexical: found.map(({ row, rank: place, score }) => ({
-      chunk_id: row.chunkId,
-      doc_id: row.docId,
-      doc_path: row.path,
-      rank: place,
-      score,
-    })),
-    vector: [],
-    rrf_inputs: [],
-    timing: { lexical_ms: lexicalMs, vector_ms: 0, fusion_ms: 0, total_ms: totalMs },
+    lexical: listed(lexical),
+    vector: listed(vector),
+    rrf_inputs:
+      mode === "hybrid"
+        ? cut(lists.found).map((one) => ({
+            chunk_id: one.chunkId,
+            lexical_rank: rank(one.lexical),
+            vector_rank: rank(one.vector),
+            fusion_score: one.score,
+          }))
+        : [],
+    timing: { ...lists.timing, total_ms: Date.now() - began },
   };
 }

@@ -3,9 +3,9 @@ import type { CollectionStats, DocumentMedia, KeptDocument, TrustLevel } from ".
 import type { FilteredDocument } from "../src/kebab/filters.ts";
 import type { FoundChunk } from "../src/kebab/hits.ts";
 import { asArray, parseJson } from "../src/wire/json.ts";
+import { createCollection, upgradeCollection } from "./collection-tables.ts";
 import { cutText } from "./row-parts.ts";
 
-const FORMAT = 1;
 /** A chunk's number is that of its document and its place in it: chunks of a document are a range, and need no index. */
 export const PLACES = 1_048_576;
 
@@ -48,6 +48,8 @@ export interface CollectionStore {
   /** In no order. */
   chunks(ids: readonly number[]): ChunkRow[];
   documentOf(chunk: number): number;
+  /** The names of chunks, by their numbers. */
+  chunkIds(ids: readonly number[]): Map<number, string>;
   breakdown(staleBefore: number): Pick<Breakdown, "media" | "langs" | "stale" | "parsers" | "chunkers">;
   /** A transaction was rolled back: it may be the one that made the tables. */
   reread(): void;
@@ -66,14 +68,16 @@ export function keptOf({ id: _id, fingerprint: _fingerprint, ...document }: Docu
 }
 
 /** Nothing is written, no table either, before the first document is kept. */
-export function collectionStore({ sql }: DurableObjectStorage): CollectionStore {
+export function collectionStore(storage: DurableObjectStorage): CollectionStore {
+  const { sql } = storage;
   const isReady = (): boolean =>
     sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'collection'").toArray().length > 0;
   let ready = isReady();
+  if (ready) storage.transactionSync(() => upgradeCollection(sql));
   const read = (query: string, ...bindings: SqlStorageValue[]): Row[] =>
     ready ? sql.exec(query, ...bindings).toArray() : [];
   const write = (query: string, ...bindings: SqlStorageValue[]): void => {
-    if (!ready) createTables(sql);
+    if (!ready) createCollection(sql);
     ready = true;
     sql.exec(query, ...bindings);
   };
@@ -185,6 +189,12 @@ export function collectionStore({ sql }: DurableObjectStorage): CollectionStore 
         updatedAt: Number(row["updated_at"]),
         indexedAt: new Date(Number(row["updated_at"])).toISOString(),
       })),
+    chunkIds: (ids) =>
+      new Map(
+        read("SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))", JSON.stringify(ids)).map(
+          (row) => [Number(row["id"]), textOf(row["chunk_id"])],
+        ),
+      ),
     breakdown(staleBefore) {
       const counted = (column: "media" | "lang" | "parser" | "chunker"): [string, number][] =>
         read(`SELECT ${column} AS name, COUNT(*) AS count FROM document GROUP BY ${column} ORDER BY ${column}`).map(
@@ -204,24 +214,6 @@ export function collectionStore({ sql }: DurableObjectStorage): CollectionStore 
       ready = isReady();
     },
   };
-}
-
-function createTables(sql: SqlStorage): void {
-  for (const statement of [
-    `CREATE TABLE collection (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, revision INTEGER NOT NULL DEFAULT 0,
-     documents INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0, last_ingest_at INTEGER)`,
-    `INSERT INTO collection (id, format) VALUES (0, ${FORMAT})`,
-    // The number of a document that is gone names no other one: its chunks' numbers may still be on their way to a reader.
-    `CREATE TABLE document (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, doc_id TEXT NOT NULL,
-     fingerprint TEXT NOT NULL, media TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, lang TEXT, trust TEXT NOT NULL,
-     bytes INTEGER NOT NULL, chunks INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-     parser TEXT NOT NULL, chunker TEXT NOT NULL)`,
-    "CREATE TABLE source (document INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (document, part)) WITHOUT ROWID",
-    `CREATE TABLE chunk (id INTEGER PRIMARY KEY, chunk_id TEXT NOT NULL, headings TEXT NOT NULL, body TEXT NOT NULL,
-     first INTEGER NOT NULL, last INTEGER NOT NULL)`,
-  ]) {
-    sql.exec(statement);
-  }
 }
 
 function documentOf(row: Row): DocumentRow {

@@ -11,6 +11,9 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
   }
 }
 
+/** Resolves after so many milliseconds. */
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 /** How long another object may hold up the end of a run. Milliseconds. */
 export const END_WAIT_MS = 2000;
 

@@ -47,7 +47,9 @@ export type PutResult = "new" | "updated" | "unchanged";
 export type PutAnswer =
   | { put: true; documents: { result: PutResult; document: KeptDocument }[] }
   | { put: false; refused: "too_many_chunks"; path: string; limit: number }
-  | { put: false; refused: "collection_full"; what: "documents" | "bytes" | "chunks"; limit: number };
+  | { put: false; refused: "collection_full"; what: "documents" | "bytes" | "chunks"; limit: number }
+  /** `targetId`: who was to embed the documents. */
+  | { put: false; refused: "embedding_failed"; targetId: string; failure: Failure };
 
 export interface CollectionStats {
   /** One more with every change. */
@@ -64,6 +66,8 @@ export interface CollectionBreakdown extends CollectionStats {
   langs: Record<string, number>;
   stale: number;
   indexBytes: number;
+  /** Of the vectors that are kept; `undefined` when there are none. */
+  embedding: string | undefined;
   parsers: string[];
   chunkers: string[];
 }

@@ -43,8 +43,6 @@ export interface EntryDialect extends AnyDialect {
    * after it: at a retraction, and where a crash has voided what they have seen.
    */
   replaces: boolean;
-  /** A reader may begin with one merged `content_snapshot`: its clients are shown what that says. */
-  merges: boolean;
   /** What a reader gets that comes back with everything seen; `undefined`: no content. */
   ending: string | undefined;
   /** Gives the frames of an entry; empty when this client is not shown it. Only the last frame carries the id. */

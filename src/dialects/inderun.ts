@@ -15,7 +15,6 @@ export const indeRunSse: EntryDialect = {
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
   replaces: true,
-  merges: true,
   ending: undefined,
   encoder({ runId }) {
     const json = streamEventJson(runId);
@@ -30,7 +29,6 @@ export const indeRunNdjson: EntryDialect = {
   // JSON readers skip white space; without a line end it is no line of its own.
   heartbeat: " ",
   replaces: true,
-  merges: true,
   ending: undefined,
   encoder({ runId }) {
     const json = streamEventJson(runId);

@@ -17,7 +17,6 @@ export const kebabNdjson: EntryDialect = {
   heartbeat: " ",
   // What was withdrawn is replaced by the text of `final`.
   replaces: true,
-  merges: false,
   ending: "",
   encoder({ ask = nothingFound }) {
     return (entry) => {

@@ -23,7 +23,6 @@ export const svedaSse: EntryDialect = {
   preamble: ssePreamble(),
   heartbeat: SSE_HEARTBEAT,
   replaces: false,
-  merges: false,
   ending: sseData(DONE),
   encoder(run) {
     const names = namesOf(run);

@@ -13,11 +13,11 @@ export interface ReadingStart {
 
 /**
  * Last-Event-ID beats the query: an EventSource comes back to the same URL. An empty cursor counts as none. Where frames have
- * ids of their dialect's making, the dialect reads them. `family`: the dialect of a path that has but one.
+ * ids of their dialect's making, the dialect reads them.
  */
-export function readFrom(request: Request, family?: DialectId): Result<ReadingStart> {
+export function readFrom(request: Request): Result<ReadingStart> {
   const query = new URL(request.url).searchParams;
-  const dialect = dialectNamed(family ?? query.get("dialect"));
+  const dialect = dialectNamed(query.get("dialect"));
   const hasOwnIds = dialect !== undefined && "follow" in dialect;
   const cursors: [string, string | null][] = [
     ["header:Last-Event-ID", request.headers.get("last-event-id")],
@@ -35,7 +35,7 @@ export function readFrom(request: Request, family?: DialectId): Result<ReadingSt
   const field = "query:from";
   const from = query.get("from");
   if (from === null || from === "") return found({ from: "start", field });
-  if (from === "snapshot" && dialect !== undefined && (hasOwnIds || !dialect.merges)) {
+  if (from === "snapshot" && dialect !== undefined && (hasOwnIds || !dialect.replaces)) {
     return refused(fieldProblem(field, "cannot be 'snapshot' in this dialect", "enum"));
   }
   if (from === "now" || from === "snapshot") return found({ from, field });
@@ -44,7 +44,7 @@ export function readFrom(request: Request, family?: DialectId): Result<ReadingSt
 
 /** `undefined` for an unknown one, which is refused for that. */
 const dialectNamed = (name: string | null): Dialect | undefined =>
-  name !== null && isDialectId(name) ? (dialectIn(name, "sse") ?? dialectIn(name, "ndjson")) : undefined;
+  name !== null && isDialectId(name) ? dialectIn(name, "sse") : undefined;
 
 function parseCursor(text: string): number | undefined {
   if (!/^(0|[1-9]\d{0,15})$/.test(text)) return undefined;

@@ -1,6 +1,7 @@
 // A chunk that was found, as search_hit.v1. Beside the fields of the published schema a citation has those that older readers look for.
-import type { TrustLevel } from "../../schemas/collection.ts";
+import type { SearchMode, TrustLevel } from "../../schemas/collection.ts";
 import type { KebabHit } from "../../schemas/dialects/kebab.ts";
+import type { Found } from "./fusion.ts";
 import { INDEX_VERSION } from "./versions.ts";
 
 export interface FoundChunk {
@@ -16,24 +17,29 @@ export interface FoundChunk {
   indexedAt: string;
 }
 
-interface Placed {
+interface Shown {
+  mode: SearchMode;
+  /** The model whose vectors were compared. */
+  model?: string | undefined;
   rank: number;
-  score: number;
+  found: Pick<Found, "score" | "lexical" | "vector">;
   snippet: string;
   /** The snippet is all of the chunk. */
   whole: boolean;
   stale: boolean;
 }
 
-export function lexicalHit(chunk: FoundChunk, { rank, score, snippet, whole, stale }: Placed): KebabHit {
+const scoreKinds = { lexical: "bm25", vector: "cosine", hybrid: "rrf" } as const;
+
+export function hitOf(chunk: FoundChunk, { mode, model, rank, found, snippet, whole, stale }: Shown): KebabHit {
   const { chunkId, docId, path, headings, first, last, indexedAt } = chunk;
   const section = headings.at(-1) ?? null;
   const span = { start: first, end: last, section };
   return {
     schema_version: "search_hit.v1",
     rank,
-    score,
-    score_kind: "bm25",
+    score: found.score,
+    score_kind: scoreKinds[mode],
     chunk_id: chunkId,
     doc_id: docId,
     doc_path: path,
@@ -52,15 +58,15 @@ export function lexicalHit(chunk: FoundChunk, { rank, score, snippet, whole, sta
       stale,
     },
     retrieval: {
-      method: "lexical",
-      fusion_score: score,
-      lexical_score: score,
-      vector_score: null,
-      lexical_rank: rank,
-      vector_rank: null,
+      method: mode,
+      fusion_score: found.score,
+      lexical_score: found.lexical?.score ?? null,
+      vector_score: found.vector?.score ?? null,
+      lexical_rank: found.lexical?.rank ?? null,
+      vector_rank: found.vector?.rank ?? null,
     },
     index_version: INDEX_VERSION,
-    embedding_model: null,
+    embedding_model: model ?? null,
     chunker_version: chunk.chunkerVersion,
     indexed_at: indexedAt,
     stale,

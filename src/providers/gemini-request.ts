@@ -51,7 +51,10 @@ export function geminiRequest(request: StartRequest, target: Target, key: string
       }),
   };
   return {
-    url: urlOf(target.baseUrl, pathOf(target.model ?? ""), { alt: "sse", ...target.query }),
+    url: urlOf(target.baseUrl, geminiPath(target.model ?? "", "streamGenerateContent"), {
+      alt: "sse",
+      ...target.query,
+    }),
     headers: headersOf(
       {
         "content-type": "application/json",
@@ -70,10 +73,10 @@ export const continuesAnswers = ({ model }: Target): boolean =>
   /^(models\/)?gemini-([12]\.|3-|3\.1-)/.test(model ?? "");
 
 /** A model may be named with its collection: `models/NAME`, `tunedModels/NAME`. */
-function pathOf(model: string): string {
-  const name = model.includes("/") ? model : `models/${model}`;
-  return `/v1beta/${name.split("/").map(encodeURIComponent).join("/")}:streamGenerateContent`;
-}
+export const geminiModel = (model: string): string => (model.includes("/") ? model : `models/${model}`);
+
+export const geminiPath = (model: string, method: string): string =>
+  `/v1beta/${geminiModel(model).split("/").map(encodeURIComponent).join("/")}:${method}`;
 
 type WirePart = Record<string, unknown>;
 interface Content {

@@ -31,7 +31,7 @@ export function openAiChatRequest(request: StartRequest, target: Target, key: st
   const preset = presetOf(target);
   const { fields, unsupported } = chatFields(request, target, preset, continuationOf(target));
   return {
-    url: chatUrl(target, preset),
+    url: serverUrl(target, preset, "/chat/completions"),
     headers: headersOf(
       { "content-type": "application/json", accept: "text/event-stream", ...keyHeader(preset, key) },
       target.headers,
@@ -105,16 +105,15 @@ function sendable(message: Message, { tools, noText }: ChatFormat): Message[] {
 const isOfTools = (message: Message): boolean =>
   message.role === "tool" || (message.role === "assistant" && (message.toolCalls ?? []).length > 0);
 
-function chatUrl({ baseUrl = "", model = "", query }: Target, preset: Preset): string {
+/** Where a target of this preset serves `path`. */
+export function serverUrl({ baseUrl = "", model = "", query }: Target, preset: Preset, path: string): string {
   const address = (baseUrl === "" ? (preset.baseUrl ?? "") : baseUrl).replace(/\/+$/, "");
-  if (preset.rootPath === undefined || new URL(address).pathname !== "/") {
-    return urlOf(address, "/chat/completions", query);
-  }
-  const path = preset.rootPath.path.replace("{model}", () => encodeURIComponent(model));
-  return urlOf(address, path, { ...preset.rootPath.query, ...query });
+  if (preset.rootPath === undefined || new URL(address).pathname !== "/") return urlOf(address, path, query);
+  const root = preset.rootPath.path.replace("{model}", () => encodeURIComponent(model));
+  return urlOf(address, root + path, { ...preset.rootPath.query, ...query });
 }
 
-function keyHeader({ keyHeader: name }: Preset, key: string | undefined): Record<string, string> {
+export function keyHeader({ keyHeader: name }: Preset, key: string | undefined): Record<string, string> {
   if (key === undefined) return {};
   return { [name]: name === "api-key" ? key : `Bearer ${key}` };
 }

@@ -38,8 +38,10 @@ export interface Preset extends ChatFormat {
   baseUrl?: string;
   /** The header that carries the key. `authorization` and `cf-aig-authorization` say `Bearer` before it. */
   keyHeader: "authorization" | "api-key" | "cf-aig-authorization";
-  /** The path where the base URL is a host alone: `{model}` stands for the target's model. */
+  /** What comes before every path where the base URL is a host alone: `{model}` stands for the target's model. */
   rootPath?: { path: string; query: Record<string, string> };
+  /** The word for how many numbers an embedding is to have. */
+  dimensions: "dimensions" | "output_dimension";
   /** How a conversation that ends in an assistant's message is continued rather than answered. */
   continuation: Continuation;
   /** Continuation works only where the base URL ends in this. */
@@ -64,6 +66,7 @@ const unnamed: Preset = {
   echoes: ["reasoning_content", "extra_content"],
   reasons: false,
   noText: null,
+  dimensions: "dimensions",
   continuation: "plain",
 };
 
@@ -100,6 +103,7 @@ const hosted: Record<HostedPresetId, Preset & { baseUrl: string }> = {
     seed: "random_seed",
     required: "any",
     toolIds: "mistral",
+    dimensions: "output_dimension",
     continuation: "prefix",
   },
   groq: { ...named, baseUrl: "https://api.groq.com/openai/v1", maxTokens: "max_completion_tokens" },
@@ -128,7 +132,7 @@ const presets: Record<PresetId, Preset> = {
   azure: {
     ...named,
     keyHeader: "api-key",
-    rootPath: { path: "/openai/deployments/{model}/chat/completions", query: { "api-version": "2024-10-21" } },
+    rootPath: { path: "/openai/deployments/{model}", query: { "api-version": "2024-10-21" } },
     maxTokens: "max_completion_tokens",
     toolIds: "openai",
     continuation: "none",

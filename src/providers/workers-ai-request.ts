@@ -12,19 +12,21 @@ const BINDING = "http://workers-ai.invalid";
 export function workersAiRequest(request: StartRequest, target: Target, key: string | undefined): AdapterRequest {
   const { fields, unsupported } = chatFields(request, target, workersAiFormat, "none");
   return {
-    url: urlOf(target.baseUrl ?? BINDING, `/ai/run/${pathOf(target.model ?? "")}`, target.query),
-    headers: headersOf(
-      {
-        "content-type": "application/json",
-        accept: "text/event-stream",
-        ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      },
-      target.headers,
-    ),
+    url: workersAiUrl(target),
+    headers: workersAiHeaders("text/event-stream", target, key),
     body: JSON.stringify(fields),
     unsupported,
   };
 }
+
+export const workersAiUrl = ({ baseUrl, model = "", query }: Target): string =>
+  urlOf(baseUrl ?? BINDING, `/ai/run/${pathOf(model)}`, query);
+
+export const workersAiHeaders = (accept: string, { headers }: Target, key: string | undefined) =>
+  headersOf(
+    { "content-type": "application/json", accept, ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+    headers,
+  );
 
 /** A model's name is part of the path, `@cf/meta/...`. */
 const pathOf = (model: string): string => model.split("/").map(encodeURIComponent).join("/").replaceAll("%40", "@");

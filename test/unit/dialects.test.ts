@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LogEntry } from "../../schemas/event.ts";
-import { dialectIn, dialects, isDialectId } from "../../src/dialects/index.ts";
+import { dialects, isDialectId } from "../../src/dialects/index.ts";
 import { streamEventJson } from "../../src/dialects/inderun.ts";
-import { readFrom } from "../../src/http/read-from.ts";
 import { sseReader } from "../../src/wire/sse-reader.ts";
 import { hostile } from "../support/hostile-text.ts";
 import { toBytes } from "../support/provider-bytes/splits.ts";
@@ -108,24 +107,4 @@ test("R-READ-12 only a dialect's own name names it", () => {
     false,
     false,
   ]);
-});
-
-test("R-DIAL-5 only a dialect that has a frame for a merged state may begin with one, in every framing", () => {
-  const merged: LogEntry = { sequence: 7, at: 0, type: "content_snapshot", payload: '{"text":"Hé","covers":7}' };
-  const taken = Object.keys(dialects).filter((id) => {
-    const url = `https://holdfast.example/v1/runs/run_1/events?dialect=${id}&from=snapshot`;
-    return ["text/event-stream", "application/x-ndjson"].every(
-      (accept) => readFrom(new Request(url, { headers: { accept } })).ok,
-    );
-  });
-  expect(taken).toEqual(["inderun"]);
-  for (const id of taken.filter(isDialectId)) {
-    for (const framing of ["sse", "ndjson"] as const) {
-      const dialect = dialectIn(id, framing);
-      if (dialect !== undefined && !("follow" in dialect))
-        expect(dialect.encoder(run("run_1"))(merged)).toContain("Hé");
-    }
-  }
-  const asked = new Request("https://holdfast.example/kebab/runs/run_1?from=snapshot");
-  expect(readFrom(asked, "kebab")).toMatchObject({ ok: false, problem: { issues: [{ path: "query:from" }] } });
 });

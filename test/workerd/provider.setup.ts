@@ -3,6 +3,7 @@ import type { TestProject } from "vitest/node";
 import { startFaultProvider } from "../support/fault-provider/server.ts";
 import { openAiChat, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { errorScript, streamScript } from "../support/provider-bytes/scripts.ts";
+import { embedWords, textsIn } from "../support/word-vectors.ts";
 
 /** Words of the quick answer, in order; each is one packet. */
 const words = Array.from({ length: 60 }, (_, index) => `word${index} `);
@@ -42,6 +43,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   provider.on("/tools/calls", () => {
     const made = provider.calls().filter(({ path }) => path === "/tools/once" || path === "/tools/again");
     return errorScript(200, {}, JSON.stringify(made.map(({ path, headers }) => [path, headers["idempotency-key"]])));
+  });
+  provider.on("/embed/embeddings", ({ body }) => embedWords(body));
+  // As above, of texts that were embedded: how many each request brought.
+  provider.on("/embed/calls", () => {
+    const made = provider.calls().filter(({ path }) => path === "/embed/embeddings");
+    return errorScript(200, {}, JSON.stringify(made.map(({ body }) => textsIn(body))));
   });
   project.provide("providerOrigin", provider.origin);
   project.provide("quickText", words.join(""));

@@ -8,7 +8,7 @@ import { kebabNdjson } from "../../../src/dialects/kebab.ts";
 import { refusalText } from "../../../src/kebab/answer.ts";
 import { askError } from "../../../src/kebab/ask-error.ts";
 import { groundingOf } from "../../../src/kebab/grounding.ts";
-import { lexicalHit } from "../../../src/kebab/hits.ts";
+import { hitOf } from "../../../src/kebab/hits.ts";
 import { answerTokens, askPrompt, packSources } from "../../../src/kebab/sources.ts";
 import { evolve } from "../../../src/run/evolve.ts";
 import { transition } from "../../../src/run/machine.ts";
@@ -33,7 +33,7 @@ import {
 
 const indexedAt = "2026-01-01T00:00:00.000Z";
 const hit = (rank: number, score: number): KebabHit =>
-  lexicalHit(
+  hitOf(
     {
       chunkId: String(rank).repeat(32),
       docId: "d".repeat(32),
@@ -45,7 +45,14 @@ const hit = (rank: number, score: number): KebabHit =>
       chunkerVersion: "heading-v1",
       indexedAt,
     },
-    { rank, score, snippet: "Ownership rules", whole: false, stale: false },
+    {
+      mode: "lexical",
+      rank,
+      found: { score, lexical: { rank, score } },
+      snippet: "Ownership rules",
+      whole: false,
+      stale: false,
+    },
   );
 
 const asked: AskPlan = {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Message } from "../../../schemas/run.ts";
 import { bothHits, type Found } from "../../../src/kebab/both-hits.ts";
-import { lexicalHit } from "../../../src/kebab/hits.ts";
+import { hitOf } from "../../../src/kebab/hits.ts";
 import { followUpQuery, packTurns, turnMessages, turnsOf } from "../../../src/kebab/turns.ts";
 
 const user = (content: string): Message => ({ role: "user", content });
@@ -57,7 +57,7 @@ test("R-KB-73 the newest turns are kept, and of the last one at least its beginn
 
 const found = (...scores: [number, number][]): Found => ({
   hits: scores.map(([number, score], index) =>
-    lexicalHit(
+    hitOf(
       {
         chunkId: String(number).padStart(32, "0"),
         docId: "d".repeat(32),
@@ -69,7 +69,7 @@ const found = (...scores: [number, number][]): Found => ({
         chunkerVersion: "heading-v1",
         indexedAt: "2026-01-01T00:00:00.000Z",
       },
-      { rank: index + 1, score, snippet: "", whole: false, stale: false },
+      { mode: "lexical", rank: index + 1, found: { score }, snippet: "", whole: false, stale: false },
     ),
   ),
   texts: scores.map(([number]) => `text ${number}`),

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import type { ReadFrom, StartAnswer } from "../../../../schemas/attach.ts";
 import { askRequestSchema } from "../../../../schemas/dialects/kebab-answer.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
+import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { wireIssues } from "../../../run/issues.ts";
 import { readJson } from "../../body.ts";
 import { sha256Hex } from "../../digest.ts";
@@ -86,7 +87,7 @@ async function readAsk({ request, config, tenant }: KebabContext): Promise<Kebab
   if (asked.question.trim() === "") return kebabRefused(invalidInput("question", "The question is empty."));
   if (!isCollectionName(collection)) return kebabRefused(invalidInput("collection", "This names no collection."));
   if (asked.multi_hop === true) return kebabRefused(notServed("multi_hop"));
-  if ((asked.mode ?? "lexical") !== "lexical") return kebabRefused(noEmbeddings);
+  if ((asked.mode ?? "lexical") !== "lexical" && embedPlanOf(config) === undefined) return kebabRefused(noEmbeddings);
   return kebabFound({
     body: asked,
     collection,

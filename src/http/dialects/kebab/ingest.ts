@@ -8,11 +8,13 @@ import {
 } from "../../../../schemas/dialects/kebab-documents.ts";
 import { documentReader } from "../../../text/document-reader.ts";
 import { parseJson } from "../../../wire/json.ts";
+import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { wireIssues } from "../../../run/issues.ts";
 import { drain, readBytes } from "../../body.ts";
 import { collectionStub, json, type KebabContext } from "./context.ts";
 import { documentMedia, MAX_DOCUMENT_BYTES, mediaByPath, newDocument, textFault } from "./new-document.ts";
 import {
+  embeddingFailed,
   invalidInput,
   kebabFound,
   kebabProblemResponse,
@@ -136,9 +138,9 @@ const unsupported = (expected: string): KebabProblem => ({
   message: `The body must be ${expected}.`,
 });
 
-async function keep({ env, tenant, collection }: KebabContext, documents: NewDocument[]): Promise<Response> {
+async function keep({ env, config, tenant, collection }: KebabContext, documents: NewDocument[]): Promise<Response> {
   const began = Date.now();
-  const answer = await collectionStub(env, tenant, collection).put(documents);
+  const answer = await collectionStub(env, tenant, collection).put(documents, embedPlanOf(config));
   if (!answer.put) return kebabProblemResponse(refusal(answer));
   const created = answer.documents.some(({ result }) => result === "new");
   return json(reportOf(collection, answer, Date.now() - began), created ? 201 : 200);
@@ -158,6 +160,8 @@ function refusal(answer: Extract<PutAnswer, { put: false }>): KebabProblem {
         message: `The collection would have more than ${answer.limit} ${answer.what}.`,
         details: { what: answer.what, limit: answer.limit },
       };
+    case "embedding_failed":
+      return embeddingFailed(answer.targetId, answer.failure);
   }
 }
 

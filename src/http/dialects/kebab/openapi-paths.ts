@@ -54,6 +54,14 @@ const kept = {
   413: fault("The body is larger than 8 MiB; nothing of it is kept."),
   415: fault("The body's type is another one."),
   422: fault("A document makes too many chunks, or the collection would be too large; nothing is kept."),
+  503: fault("The model that embeds failed, or the collection's object restarts; nothing is kept."),
+  504: fault("The model that embeds did not answer in time; nothing is kept."),
+};
+/** What a search by vectors may end in. */
+const unsearched = {
+  422: fault("The collection has too many chunks for this mode."),
+  503: fault("The model that embeds failed, or the collection's object restarts."),
+  504: fault("The model that embeds did not answer in time."),
 };
 
 export const kebabPaths = {
@@ -144,6 +152,7 @@ export const kebabPaths = {
         413: fault("The body is too large, or the conversation is full."),
         415: fault("The body is not application/json."),
         429: fault("The tenant has too many active runs."),
+        ...unsearched,
       },
     },
   },
@@ -184,6 +193,7 @@ export const kebabPaths = {
         404: fault("There is no such collection, or nothing in it to search in this mode."),
         413: fault("The body is too large."),
         415: fault("The body is not application/json."),
+        ...unsearched,
       },
     },
   },

@@ -3,6 +3,7 @@ import type { AskPlan, AskRefusal } from "../../../../schemas/ask.ts";
 import type { SearchAnswer, SearchAsk } from "../../../../schemas/collection.ts";
 import type { AskRequest } from "../../../../schemas/dialects/kebab-answer.ts";
 import type { KebabHit, SearchTrace } from "../../../../schemas/dialects/kebab.ts";
+import type { EmbeddingUsed } from "../../../../schemas/embedding.ts";
 import type { RunPlan } from "../../../../schemas/plan.ts";
 import type { StartRequest } from "../../../../schemas/run.ts";
 import type { ThreadRef } from "../../../../schemas/thread.ts";
@@ -19,6 +20,7 @@ import {
 } from "../../../kebab/sources.ts";
 import { packTurns, turnMessages, type Turn, type TurnMessage } from "../../../kebab/turns.ts";
 import { PROMPT_VERSION } from "../../../kebab/versions.ts";
+import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { nativeAgent, type Conversation } from "../../native-agent.ts";
 import { planRequest } from "../../start-run.ts";
 import { collectionStub, staleMs, type KebabContext } from "./context.ts";
@@ -40,6 +42,7 @@ export interface Asked {
 /** What was found for it. */
 export interface AskFound extends Found {
   trace?: SearchTrace;
+  embedding?: EmbeddingUsed;
 }
 
 /** The turn that a question is in its conversation. */
@@ -63,6 +66,8 @@ export async function findFor(
 ): Promise<KebabResult<AskFound>> {
   const answer = await search(collectionStub(env, tenant, collection), {
     query,
+    mode: body.mode ?? "lexical",
+    embed: embedPlanOf(config),
     k: body.k ?? DEFAULT_K,
     snippetChars: DEFAULT_SNIPPET,
     maxTokens: undefined,
@@ -73,14 +78,19 @@ export async function findFor(
     textChars: MAX_SOURCE_CHARS,
   });
   if (!answer.found) return kebabRefused(searchProblem(answer, collection));
-  const { hits, trace, texts = [] } = answer;
-  return kebabFound({ hits, texts, ...(trace !== undefined && { trace }) });
+  const { hits, trace, texts = [], embedding } = answer;
+  return kebabFound({
+    hits,
+    texts,
+    ...(trace !== undefined && { trace }),
+    ...(embedding !== undefined && { embedding }),
+  });
 }
 
 export function planFound(
   { config, tenant }: KebabContext,
   { body, runId, requestHash, idempotencyKey }: Asked,
-  { hits, texts, trace }: AskFound,
+  { hits, texts, trace, embedding }: AskFound,
   turn?: AskTurn,
 ): KebabResult<RunPlan> {
   const { question } = body;
@@ -88,13 +98,14 @@ export function planFound(
   const refusal = refusalOf(hits, scoreGate, words.noEvidence);
   const packed: Packed = refusal === undefined ? packSources(hits, texts) : { text: "", used: 0 };
   const found: AskPlan = {
-    mode: "lexical",
+    mode: body.mode ?? "lexical",
     k: body.k ?? DEFAULT_K,
     scoreGate,
     traceId: `ret_${crypto.randomUUID().slice(0, 8)}`,
     hits,
     used: packed.used,
     promptVersion: PROMPT_VERSION,
+    ...(embedding !== undefined && hits.length > 0 && { embedding }),
     ...(trace !== undefined && { trace }),
     ...(refusal !== undefined && { refusal }),
     ...(turn !== undefined && { conversation: turn.conversation }),

@@ -19,9 +19,12 @@ export const kebabQuery = (from: ReadFrom, waitMs: number): AttachQuery => ({
   waitMs,
 });
 
+/** A merged state has no line of its own here: `final` has the text. */
 export function cursorOf(request: Request): KebabResult<ReadFrom> {
-  const start = readFrom(request, "kebab");
-  return start.ok ? kebabFound(start.value.from) : kebabRefused(fromProblem(start.problem));
+  const start = readFrom(request);
+  if (!start.ok) return kebabRefused(fromProblem(start.problem));
+  const { from, field } = start.value;
+  return from === "snapshot" ? kebabRefused(invalidInput(field, "from must be 'now'.")) : kebabFound(from);
 }
 
 export const streamResponse = (body: ReadableStream | null, runId: string): Response =>

@@ -1,9 +1,10 @@
-// `POST /kebab/search`: what of a collection fits a question. Asks no model.
+// `POST /kebab/search`: what of a collection fits a question. Asks no model but the one that embeds.
 import * as v from "valibot";
 import type { SearchAsk } from "../../../../schemas/collection.ts";
 import { searchRequestSchema, type SearchRequest, type SearchResponse } from "../../../../schemas/dialects/kebab.ts";
 import type { Config } from "../../../../schemas/config.ts";
 import { readCursor } from "../../../kebab/cursor.ts";
+import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { wireIssues } from "../../../run/issues.ts";
 import { readJson } from "../../body.ts";
 import { collectionStub, DEFAULT_COLLECTION, isCollectionName, json, staleMs, type KebabContext } from "./context.ts";
@@ -55,7 +56,9 @@ async function readRequest(request: Request, config: Config): Promise<KebabResul
   const collection = parsed.output.collection ?? DEFAULT_COLLECTION;
   if (parsed.output.query.trim() === "") return kebabRefused(invalidInput("query", "The question is empty."));
   if (!isCollectionName(collection)) return kebabRefused(invalidInput("collection", "This names no collection."));
-  if ((parsed.output.mode ?? "lexical") !== "lexical") return kebabRefused(noEmbeddings);
+  if ((parsed.output.mode ?? "lexical") !== "lexical" && embedPlanOf(config) === undefined) {
+    return kebabRefused(noEmbeddings);
+  }
   const ask = askOf(parsed.output, config);
   return ask === undefined ? kebabRefused(staleCursor) : kebabFound({ collection, ask });
 }
@@ -67,6 +70,8 @@ function askOf(asked: SearchRequest, config: Config): SearchAsk | undefined {
   if (cursor !== undefined && at === undefined) return undefined;
   return {
     query: asked.query,
+    mode: asked.mode ?? "lexical",
+    embed: embedPlanOf(config),
     k: asked.k ?? DEFAULT_K,
     snippetChars: asked.snippet_chars ?? DEFAULT_SNIPPET,
     maxTokens: asked.max_tokens ?? undefined,

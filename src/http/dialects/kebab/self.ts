@@ -58,7 +58,7 @@ export async function readSelf({ request, env, config, tenant }: KebabContext): 
       chunker_version: CHUNKER_VERSION,
       active_parsers: held.parsers,
       active_chunkers: held.chunkers,
-      embedding_version: "none",
+      embedding_version: held.embedding ?? "none",
       prompt_template_version: PROMPT_VERSION,
       index_version: INDEX_VERSION,
       corpus_revision: held.revision,
