@@ -17,6 +17,8 @@ const REFUSED = 1;
 const FAILED = 2;
 /** Of a shell: ended by SIGINT. */
 const INTERRUPTED = 130;
+/** From npx a key stroke comes twice: from the terminal, and handed on by npm. */
+const SAME_SIGNAL_MS = 500;
 
 const words = process.argv.slice(2);
 const stdout = lineWriter(process.stdout);
@@ -114,14 +116,16 @@ async function complain(failure, json, status = FAILED) {
 }
 
 /**
- * The first signal cancels; a second one does not wait for it.
+ * The first signal cancels; a later one does not wait for what comes of that.
  * @param {() => void} cancel
  */
 function onSignals(cancel) {
-  let count = 0;
+  /** @type {number | undefined} */
+  let first;
   const note = () => {
-    count += 1;
-    if (count > 1) process.exit(INTERRUPTED);
+    const now = performance.now();
+    if (first !== undefined && now - first > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
+    first ??= now;
     cancel();
   };
   const names = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]);

@@ -27,7 +27,13 @@ test("R-KB-73 turns are questions with what was said to them; those without an a
     { question: "Hello?", answer: "Found." },
   ]);
   const parts: Message[] = [
-    { role: "user", content: [{ type: "text", text: "This?" }, { type: "image", url: "https://example.com/a.png" }] },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "This?" },
+        { type: "image", url: "https://example.com/a.png" },
+      ],
+    },
     { role: "assistant", content: [{ type: "text", text: "A cat." }] },
   ];
   expect(turnsOf(parts)).toEqual([{ question: "This?", answer: "A cat." }]);
