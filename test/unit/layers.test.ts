@@ -154,6 +154,18 @@ test.each([
   expect(violations(new Map([[file, source]]))).toEqual([`${file} ${reason}`]);
 });
 
+test("the command imports nothing but Node and itself", () => {
+  const folder = path.resolve(import.meta.dirname, "../../bin");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".mjs"));
+  const imported = files.flatMap((name) =>
+    [...readFileSync(path.join(folder, name), "utf8").matchAll(/(?:from|import|import\() ?"([^"]+)"/g)].map(
+      ([, from = ""]) => from,
+    ),
+  );
+  expect(imported).toContain("./ask.mjs");
+  expect(imported.filter((from) => !/^node:|^\.\/[a-z-]+\.mjs$/.test(from))).toEqual([]);
+});
+
 test("refuses a cycle, of types too", () => {
   const cycle = new Map([
     ["src/run/a.ts", 'import type { B } from "./b.ts";'],
