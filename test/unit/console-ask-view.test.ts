@@ -43,7 +43,7 @@ const answer = (fields: Fields): Fields => ({
 });
 const final = (fields: Fields): Fields => event("final", { answer: answer(fields) });
 const after = (lines: readonly Fields[], asked: AskView = askedView("notes", "What?", null)): AskView =>
-  lines.reduce(
+  lines.reduce<AskView>(
     (view, line) => reduce(view, { kind: "line", line }),
     reduce(asked, { kind: "accepted", runId: "run_1" }),
   );
