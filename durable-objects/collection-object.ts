@@ -1,6 +1,8 @@
 // The object of one collection, named {tenant}/{collection}: its documents, their chunks and the index over them. A document is kept whole or not at all; no model is asked but the one that embeds.
 import { DurableObject } from "cloudflare:workers";
 import type {
+  ChunkInContext,
+  ChunkText,
   CollectionBreakdown,
   CollectionPage,
   DocumentText,
@@ -13,7 +15,7 @@ import type { EmbedPlan } from "../schemas/embedding.ts";
 import { collectionEmbedding } from "./collection-embedding.ts";
 import { collectionIngest } from "./collection-ingest.ts";
 import { searchCollection } from "./collection-search.ts";
-import { collectionStore, keptOf, PLACES } from "./collection-store.ts";
+import { collectionStore, keptOf, PLACES, type ChunkRow } from "./collection-store.ts";
 import { collectionTerms } from "./collection-terms.ts";
 import { collectionVectors } from "./collection-vectors.ts";
 
@@ -60,6 +62,27 @@ export class CollectionObject extends DurableObject<Env> {
     return row === undefined ? null : { document: keptOf(row), source: this.#store.source(row.id) };
   }
 
+  /** A chunk of a document, with so many on each side. `undefined` when there is no collection, and what is not there by its name. */
+  chunk(path: string, chunkId: string, around: number): ChunkInContext | "no_document" | "no_chunk" | undefined {
+    if (!this.#store.exists()) return undefined;
+    const row = this.#store.byPath(path);
+    if (row === undefined) return "no_document";
+    const { from, to } = this.#store.chunkRange(row.id);
+    const id = this.#store.chunkNamed(from, to, chunkId);
+    if (id === undefined) return "no_chunk";
+    const first = Math.max(from, id - around);
+    const ids = Array.from({ length: Math.min(to, id + around + 1) - first }, (_, index) => first + index);
+    const chunks = this.#store.chunks(ids).toSorted((one, other) => one.id - other.id);
+    const chunk = chunks.find((one) => one.id === id);
+    if (chunk === undefined) return "no_chunk";
+    return {
+      document: keptOf(row),
+      chunk: chunkText(chunk),
+      before: chunks.filter((one) => one.id < id).map(chunkText),
+      after: chunks.filter((one) => one.id > id).map(chunkText),
+    };
+  }
+
   async search(ask: SearchAsk): Promise<SearchAnswer> {
     return searchCollection(
       { store: this.#store, terms: this.#terms, vectors: this.#vectors, embedding: this.#embedding },
@@ -84,3 +107,11 @@ export class CollectionObject extends DurableObject<Env> {
     return true;
   }
 }
+
+const chunkText = ({ chunkId, headings, text, first, last }: ChunkRow): ChunkText => ({
+  chunkId,
+  headings,
+  text,
+  first,
+  last,
+});

@@ -47,6 +47,8 @@ export interface CollectionStore {
   chunkRange(document: number): { from: number; to: number };
   /** In no order. */
   chunks(ids: readonly number[]): ChunkRow[];
+  /** The number of a chunk, by its name, among those from one number to behind another. */
+  chunkNamed(from: number, to: number, chunkId: string): number | undefined;
   documentOf(chunk: number): number;
   /** The names of chunks, by their numbers. */
   chunkIds(ids: readonly number[]): Map<number, string>;
@@ -168,6 +170,10 @@ export function collectionStore(storage: DurableObjectStorage): CollectionStore 
         return id;
       }),
     chunkRange: (document) => ({ from: document * PLACES, to: (document + 1) * PLACES }),
+    chunkNamed(from, to, chunkId) {
+      const [row] = read("SELECT id FROM chunk WHERE id >= ? AND id < ? AND chunk_id = ?", from, to, chunkId);
+      return row === undefined ? undefined : Number(row["id"]);
+    },
     documentOf: (chunk) => Math.floor(chunk / PLACES),
     chunks: (ids) =>
       read(

@@ -84,6 +84,24 @@ export interface DocumentText {
   source: string;
 }
 
+/** A chunk as it is kept. */
+export interface ChunkText {
+  chunkId: string;
+  headings: string[];
+  text: string;
+  /** Lines of the source, from 1, both included. */
+  first: number;
+  last: number;
+}
+
+export interface ChunkInContext {
+  document: KeptDocument;
+  chunk: ChunkText;
+  /** Those next to it, in the order of the document. */
+  before: ChunkText[];
+  after: ChunkText[];
+}
+
 export interface SearchFilters {
   tags: string[] | undefined;
   lang: string | undefined;

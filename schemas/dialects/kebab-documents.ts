@@ -47,22 +47,50 @@ export const docSummarySchema = v.object({
 });
 export type DocSummary = v.InferOutput<typeof docSummarySchema>;
 
-/** Text of a document, by lines of its source. */
-export const fetchResultSchema = v.object({
+export const chunkInspectionSchema = v.object({
+  schema_version: v.literal("chunk_inspection.v1"),
+  chunk_id: id,
+  doc_id: id,
+  doc_path: v.string(),
+  heading_path: v.array(v.string()),
+  text: v.string(),
+  source_spans: v.array(v.object({ kind: v.literal("line"), start: line, end: line })),
+  /** Blocks have no names here. */
+  block_ids: v.array(v.string()),
+  token_estimate: count,
+  chunker_version: v.string(),
+});
+export type ChunkInspection = v.InferOutput<typeof chunkInspectionSchema>;
+
+const fetched = {
   schema_version: v.literal("fetch_result.v1"),
-  kind: v.picklist(["doc", "span"]),
   doc_id: id,
   doc_path: v.string(),
   indexed_at: dateTime,
   stale: v.boolean(),
   truncated: v.boolean(),
-  text: v.string(),
-  line_start: line,
-  line_end: line,
-  /** Where the text ends, when that is before the line that was asked for. */
-  effective_end: v.nullable(line),
   document: docSummarySchema,
-});
+};
+
+/** Text of a document, by lines of its source, or a chunk with those next to it. */
+export const fetchResultSchema = v.variant("kind", [
+  v.object({
+    ...fetched,
+    kind: v.picklist(["doc", "span"]),
+    text: v.string(),
+    line_start: line,
+    line_end: line,
+    /** Where the text ends, when that is before the line that was asked for. */
+    effective_end: v.nullable(line),
+  }),
+  v.object({
+    ...fetched,
+    kind: v.literal("chunk"),
+    chunk: chunkInspectionSchema,
+    context_before: v.array(chunkInspectionSchema),
+    context_after: v.array(chunkInspectionSchema),
+  }),
+]);
 export type FetchResult = v.InferOutput<typeof fetchResultSchema>;
 
 const reportItemSchema = v.object({

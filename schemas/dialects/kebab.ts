@@ -125,6 +125,23 @@ export const kebabErrorSchema = v.object({
 });
 export type KebabError = v.InferOutput<typeof kebabErrorSchema>;
 
+/** `query` is the line as it came. Either `response` or `error` is there. */
+export const bulkItemSchema = v.object({
+  schema_version: v.literal("bulk_search_item.v1"),
+  query: v.record(v.string(), v.unknown()),
+  response: v.nullable(searchResponseSchema),
+  error: v.nullable(kebabErrorSchema),
+});
+export type BulkItem = v.InferOutput<typeof bulkItemSchema>;
+
+export const bulkResponseSchema = v.object({
+  schema_version: v.literal("bulk_search_response.v1"),
+  /** In the order of the lines. */
+  results: v.array(bulkItemSchema),
+  summary: v.object({ total: count, succeeded: count, failed: count }),
+});
+export type BulkResponse = v.InferOutput<typeof bulkResponseSchema>;
+
 const schemaName = v.pipe(v.string(), v.regex(/^[a-z_]+\.v[0-9]+$/));
 const counts = v.record(v.string(), count);
 export const selfSchema = v.object({

@@ -41,7 +41,7 @@ export async function readJsonText(request: Request, limit: number): Promise<Res
   const bytes = await readBytes(request.body, limit);
   if (bytes === undefined) return refused(tooLarge(limit));
   if (bytes.byteLength === 0) return found(undefined);
-  const text = decode(bytes);
+  const text = utf8Text(bytes);
   return text === undefined ? refused(fieldProblem("", "is not UTF-8", "encoding")) : found(text);
 }
 
@@ -86,7 +86,8 @@ export async function readBytes(
   return whole;
 }
 
-function decode(bytes: Uint8Array): string | undefined {
+/** `undefined` where it is not UTF-8. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {

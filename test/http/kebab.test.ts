@@ -3,6 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import * as v from "valibot";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  bulkResponseSchema,
   kebabErrorSchema,
   searchResponseSchema,
   selfSchema,
@@ -254,6 +255,97 @@ test("R-KB-10 the lines of a citation are the chunk", async () => {
     `/collections/${name}/documents/a.md?lines=${citation?.start}-${citation?.end}`,
   );
   expect(String(body["text"]).replaceAll(/\s+/g, " ")).toBe(snippet);
+});
+
+test("R-KB-76 a chunk is read by its id, with those around it", async () => {
+  const name = newCollection();
+  await kebab.put(name, "a.md", ["# A", "## B", "é", "## C", "c", "## D", "d"].join("\n\n"));
+  await kebab.put(name, "other.md", "# Other\n\nc");
+  const { hits } = hitsOf(await kebab.search({ collection: name, query: "c" }));
+  const idIn = (path: string): string => hits.find(({ doc_path }) => doc_path === path)?.chunk_id ?? "";
+  const fetched = (query: string) => kebab.call("GET", `/collections/${name}/documents/a.md?${query}`);
+  const read = async (query: string) => v.parse(fetchResultSchema, (await fetched(query)).body);
+  const ofLines = (start: number, end: number) => [{ kind: "line", start, end }];
+  expect(await read(`chunk=${idIn("a.md")}`)).toMatchObject({
+    kind: "chunk",
+    doc_path: "a.md",
+    truncated: false,
+    chunk: { chunk_id: idIn("a.md"), heading_path: ["A", "C"], text: "## C\n\nc", source_spans: ofLines(7, 9) },
+    context_before: [],
+    context_after: [],
+    document: { chunk_count: 4 },
+  });
+  expect(await read(`chunk=${idIn("a.md")}&context=1`)).toMatchObject({
+    context_before: [{ text: "## B\n\né", token_estimate: 3, source_spans: ofLines(3, 5) }],
+    context_after: [{ heading_path: ["A", "D"] }],
+  });
+  const wide = await read(`chunk=${idIn("a.md")}&context=20`);
+  expect("chunk" in wide ? [wide.context_before.length, wide.context_after.length] : []).toEqual([2, 1]);
+  for (const chunk of [idIn("other.md"), "0".repeat(32), "", "x' OR 1=1"]) {
+    const error = errorOf(await fetched(`chunk=${encodeURIComponent(chunk)}`), 404);
+    expect(error.details).toMatchObject({ reason: "chunk_not_found", doc_path: "a.md", chunk_id: chunk });
+  }
+  for (const context of ["21", "-1", "x", ""]) {
+    const error = errorOf(await fetched(`chunk=${idIn("a.md")}&context=${context}`), 400);
+    expect(error.details).toMatchObject({ field: "query:context" });
+  }
+  expect(errorOf(await fetched(`chunk=${idIn("a.md")}&lines=1`), 400).details).toMatchObject({ field: "query:lines" });
+  const elsewhere = await kebab.call("GET", `/collections/${name}/documents/no.md?chunk=${idIn("a.md")}`);
+  expect(errorOf(elsewhere, 404).details).toMatchObject({ reason: "doc_not_found" });
+});
+
+test("R-KB-75 many searches are answered at once, each with its hits or its error", async () => {
+  const name = newCollection();
+  await kebab.put(name, "a.md", page);
+  const bulk = (lines: readonly string[], headers: Record<string, string> = {}) =>
+    kebab.call("POST", "/search", lines.join("\n"), {
+      "content-type": "application/x-ndjson; charset=utf-8",
+      ...headers,
+    });
+  const asked = (fields: Record<string, unknown>) => JSON.stringify({ collection: name, ...fields });
+  const answered = await bulk([
+    asked({ query: "cursor", k: 1 }),
+    "",
+    "{not json",
+    "[1]",
+    asked({ query: "" }),
+    asked({ query: "cursor", k: 0 }),
+    asked({ query: "cursor", collection: "nobody" }),
+    asked({ query: "cursor", cursor: "x" }),
+    asked({ query: "zebra", own: 1 }),
+  ]);
+  expect(answered.status).toBe(200);
+  const { results, summary } = v.parse(bulkResponseSchema, answered.body);
+  expect(summary).toEqual({ total: 8, succeeded: 2, failed: 6 });
+  expect(results.map(({ query, error }) => [query["query"], error?.code, error?.details["field"]])).toEqual([
+    ["cursor", undefined, undefined],
+    [undefined, "generic", "body"],
+    [undefined, "generic", "body"],
+    ["", "generic", "query"],
+    ["cursor", "generic", "k"],
+    ["cursor", "not_indexed", undefined],
+    ["cursor", "generic", "cursor"],
+    ["zebra", undefined, undefined],
+  ]);
+  expect(results.every(({ response, error }) => (response === null) !== (error === null))).toBe(true);
+  expect(results[0]?.response).toEqual((await kebab.search({ collection: name, query: "cursor", k: 1 })).body);
+  expect(results[7]).toMatchObject({ query: { collection: name, query: "zebra", own: 1 }, response: { hits: [] } });
+  for (const { response, error } of results) {
+    const fault = response === null ? publishedFault("error", error) : publishedFault("search_response", response);
+    expect(fault).toBeUndefined();
+  }
+  const many = await bulk(Array.from({ length: 100 }, () => asked({ query: "cursor", k: 1 })));
+  expect(many.body).toMatchObject({ summary: { total: 100, succeeded: 100 } });
+  for (const lines of [Array.from({ length: 101 }, () => "{}"), [], [" "]]) {
+    expect(errorOf(await bulk(lines), 400).details).toMatchObject({ field: "body" });
+  }
+  expect(errorOf(await bulk([asked({ query: "x".repeat(2_200_000) })]), 413).details).toMatchObject({
+    reason: "too_large",
+  });
+  const broken = await kebab.call("POST", "/search", new Uint8Array([0x7b, 0xff]), {
+    "content-type": "application/x-ndjson",
+  });
+  expect(errorOf(broken, 400).details).toMatchObject({ field: "body" });
 });
 
 test("R-KB-11 a collection lists its documents by path, page by page, and is forgotten with them", async () => {
@@ -509,7 +601,13 @@ test("R-KB-26 the server says what it can do and what a collection holds", async
     return v.parse(selfSchema, body);
   };
   expect(await read()).toMatchObject({
-    capabilities: { streaming_ask: true, rag_multi_turn: true, incremental_ingest: true, http_daemon: true },
+    capabilities: {
+      streaming_ask: true,
+      rag_multi_turn: true,
+      bulk_search: true,
+      incremental_ingest: true,
+      http_daemon: true,
+    },
     models: { corpus_revision: 0, embedding_version: "none" },
     stats: { doc_count: 0, chunk_count: 0, last_ingest_at: null },
   });

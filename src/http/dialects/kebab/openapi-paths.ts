@@ -9,6 +9,8 @@ export const kebabSchemas: Record<string, v.GenericSchema> = {
   KebabSearchRequest: kebab.searchRequestSchema,
   KebabSearchResponse: kebab.searchResponseSchema,
   KebabSearchHit: kebab.hitSchema,
+  KebabBulkItem: kebab.bulkItemSchema,
+  KebabBulkResponse: kebab.bulkResponseSchema,
   KebabAskRequest: answers.askRequestSchema,
   KebabAnswerEvent: answers.answerEventSchema,
   KebabAnswer: answers.answerSchema,
@@ -17,6 +19,7 @@ export const kebabSchemas: Record<string, v.GenericSchema> = {
   KebabBatchEntry: documents.batchEntrySchema,
   KebabIngestReport: documents.ingestReportSchema,
   KebabFetchResult: documents.fetchResultSchema,
+  KebabChunkInspection: documents.chunkInspectionSchema,
   KebabDocSummary: documents.docSummarySchema,
   KebabCollection: documents.collectionSchema,
 };
@@ -115,7 +118,7 @@ export const kebabPaths = {
     },
     get: {
       operationId: "kebabReadDocument",
-      summary: "A document's text, or lines of it",
+      summary: "A document's text, lines of it, or a chunk",
       parameters: [
         collection,
         docId,
@@ -123,8 +126,18 @@ export const kebabPaths = {
           type: "string",
           pattern: "^[1-9]\\d{0,8}(-[1-9]\\d{0,8})?$",
         }),
+        parameter("chunk", "query", "A chunk of the document instead, by its id."),
+        parameter("context", "query", "Chunks on each side of it; none when left out.", {
+          type: "integer",
+          minimum: 0,
+          maximum: 20,
+        }),
       ],
-      responses: { ...doors, 200: json("KebabFetchResult", "The text."), 404: noDocument },
+      responses: {
+        ...doors,
+        200: json("KebabFetchResult", "The text, or the chunk."),
+        404: fault("There is no such collection, or it has no such document, or that no such chunk."),
+      },
     },
     delete: {
       operationId: "kebabDeleteDocument",
@@ -185,14 +198,25 @@ export const kebabPaths = {
   "/kebab/search": {
     post: {
       operationId: "kebabSearch",
-      summary: "What of a collection fits a question",
-      requestBody: body("KebabSearchRequest"),
+      summary: "What of a collection fits a question, or each of up to 100, a line each",
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": { schema: ref("KebabSearchRequest") },
+          "application/x-ndjson": { schema: ref("KebabSearchRequest") },
+        },
+      },
       responses: {
         ...doors,
-        200: json("KebabSearchResponse", "The hits, best first."),
+        200: {
+          description: "The hits, best first; of lines, those of each, or its error.",
+          content: {
+            "application/json": { schema: { anyOf: [ref("KebabSearchResponse"), ref("KebabBulkResponse")] } },
+          },
+        },
         404: fault("There is no such collection, or nothing in it to search in this mode."),
         413: fault("The body is too large."),
-        415: fault("The body is not application/json."),
+        415: fault("The body is neither application/json nor application/x-ndjson."),
         ...unsearched,
       },
     },

@@ -13,6 +13,7 @@ const statuses = {
   forbidden: 403,
   not_found: 404,
   doc_not_found: 404,
+  chunk_not_found: 404,
   not_indexed: 404,
   method_not_allowed: 405,
   conflict: 409,
@@ -61,6 +62,12 @@ export const noDocument = (path: string): KebabProblem => ({
   reason: "doc_not_found",
   message: "The collection has no such document.",
   details: { doc_path: path },
+});
+
+export const noChunk = (path: string, chunkId: string): KebabProblem => ({
+  reason: "chunk_not_found",
+  message: "The document has no such chunk.",
+  details: { doc_path: path, chunk_id: chunkId },
 });
 
 export const noRun: KebabProblem = { reason: "not_found", message: "There is no such run." };
@@ -143,10 +150,10 @@ export function kebabProblemResponse(problem: KebabProblem, extra: HeadersInit =
   headers.set("cache-control", "no-store");
   if (reason === "unauthorized") headers.set("www-authenticate", "Bearer");
   if (retryAfterMs !== undefined) headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
-  return Response.json(errorOf(problem), { status: statuses[reason], headers });
+  return Response.json(kebabError(problem), { status: statuses[reason], headers });
 }
 
-function errorOf({ reason, message, details = {}, hint }: KebabProblem): KebabError {
+export function kebabError({ reason, message, details = {}, hint }: KebabProblem): KebabError {
   return {
     schema_version: "error.v1",
     code: codeOf(reason),
@@ -173,6 +180,7 @@ function codeOf(reason: KebabProblem["reason"]): KebabError["code"] {
     case "forbidden":
     case "not_found":
     case "doc_not_found":
+    case "chunk_not_found":
     case "method_not_allowed":
     case "conflict":
     case "too_large":

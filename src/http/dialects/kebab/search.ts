@@ -1,4 +1,4 @@
-// `POST /kebab/search`: what of a collection fits a question. Asks no model but the one that embeds.
+// `POST /kebab/search`: what of a collection fits a question, or each of many. Asks no model but the one that embeds.
 import * as v from "valibot";
 import type { SearchAsk } from "../../../../schemas/collection.ts";
 import { searchRequestSchema, type SearchRequest, type SearchResponse } from "../../../../schemas/dialects/kebab.ts";
@@ -7,6 +7,7 @@ import { readCursor } from "../../../kebab/cursor.ts";
 import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { wireIssues } from "../../../run/issues.ts";
 import { readJson } from "../../body.ts";
+import { isLines, searchAll } from "./bulk.ts";
 import { collectionStub, DEFAULT_COLLECTION, isCollectionName, json, staleMs, type KebabContext } from "./context.ts";
 import {
   fromProblem,
@@ -23,20 +24,29 @@ import {
 export const DEFAULT_K = 10;
 export const DEFAULT_SNIPPET = 220;
 
-export async function search({ request, env, config, tenant }: KebabContext): Promise<Response> {
-  const asked = await readRequest(request, config);
-  if (!asked.ok) return kebabProblemResponse(asked.problem);
+export async function search(context: KebabContext): Promise<Response> {
+  const { request, config } = context;
+  if (isLines(request)) return searchAll(context, (query) => searchFor(context, query));
+  const body = await readJson(request, config.limits.maxBodyBytes);
+  if (!body.ok) return kebabProblemResponse(fromProblem(body.problem));
+  const found = await searchFor(context, body.value ?? {});
+  return found.ok ? json(found.value) : kebabProblemResponse(found.problem);
+}
+
+async function searchFor({ env, config, tenant }: KebabContext, query: unknown): Promise<KebabResult<SearchResponse>> {
+  const asked = readRequest(query, config);
+  if (!asked.ok) return asked;
   const { collection, ask } = asked.value;
   const answer = await collectionStub(env, tenant, collection).search(ask);
-  if (!answer.found) return kebabProblemResponse(searchProblem(answer, collection));
+  if (!answer.found) return kebabRefused(searchProblem(answer, collection));
   const { hits, nextCursor, truncated, trace } = answer;
-  return json({
+  return kebabFound({
     schema_version: "search_response.v1",
     hits,
     next_cursor: nextCursor,
     truncated,
     ...(trace !== undefined && { trace }),
-  } satisfies SearchResponse);
+  });
 }
 
 interface Asked {
@@ -44,10 +54,8 @@ interface Asked {
   ask: SearchAsk;
 }
 
-async function readRequest(request: Request, config: Config): Promise<KebabResult<Asked>> {
-  const body = await readJson(request, config.limits.maxBodyBytes);
-  if (!body.ok) return kebabRefused(fromProblem(body.problem));
-  const parsed = v.safeParse(searchRequestSchema, body.value ?? {});
+function readRequest(query: unknown, config: Config): KebabResult<Asked> {
+  const parsed = v.safeParse(searchRequestSchema, query);
   if (!parsed.success) {
     const [first] = wireIssues(parsed.issues);
     const field = first?.path.replace(/^\//, "") ?? "body";

@@ -16,6 +16,9 @@ import { invalidInput, kebabProblemResponse } from "./problem.ts";
 const schemas = [
   "answer.v1",
   "answer_event.v1",
+  "bulk_search_item.v1",
+  "bulk_search_response.v1",
+  "chunk_inspection.v1",
   "citation.v1",
   "collection.v1",
   "doc_summary.v1",
@@ -38,7 +41,7 @@ const capabilities = {
   http_daemon: true,
   mcp_server: false,
   single_file_ingest: true,
-  bulk_search: false,
+  bulk_search: true,
 };
 
 /** Of the collection `?collection=`, else of the one named `default`; one that is not there holds nothing. */
