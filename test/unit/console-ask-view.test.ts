@@ -75,6 +75,20 @@ describe("R-KB-82 an answer", () => {
     expect(pageTitle(view)).toBe("What? · Holdfast console");
   });
 
+  test("says which question of a conversation it is, and how it was looked for", () => {
+    const refused = { refusal_reason: "no_chunks", answer: "", turn_index: 1, model: {} };
+    expect(factsWords(after([found, answer(refused)]))).toBe("question 2 of the conversation");
+    const near = answer({ ...refused, retrieval: { mode: "vector" } });
+    expect(noticeOf(after([found, near]))?.words.join(" ")).toContain("is near your question");
+    const hops = [
+      { kind: "decompose", sub_queries: ["A?", "B?"] },
+      { kind: "synthesize", sub_queries: [] },
+    ];
+    expect(after([found, answer({ answer: "A [#1]", grounded: true, hops })]).ending).toMatchObject({
+      facts: { subQueries: ["A?", "B?"] },
+    });
+  });
+
   test("is what `final` says, where that is another text, and passes over what it does not know", () => {
     const view = after([
       found,
@@ -264,6 +278,12 @@ describe("R-KB-84 an end is explained", () => {
     [{ code: "generic", details: { reason: "unauthorized" } }, 401, "The server asks for a key"],
     [{ code: "generic", details: { reason: "rate_limited" } }, 429, "Too much at once"],
     [{ code: "generic", details: { reason: "not_found" } }, 404, "The answer is no longer kept"],
+    [
+      { code: "generic", details: { reason: "conflict", field: "conversation" } },
+      409,
+      "The last question is still being answered",
+    ],
+    [{ code: "generic", details: { reason: "too_large" } }, 413, "There is too much of it"],
     [{ code: "config_invalid" }, 500, "The server’s configuration is not valid"],
     [{ code: "io_error" }, 503, "The server is restarting"],
     [{}, 502, "The server answered 502"],

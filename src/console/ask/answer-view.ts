@@ -35,6 +35,10 @@ export type AnswerFacts = {
   readonly scoreGate: number;
   /** Passages that the model was given. */
   readonly used: number;
+  /** The search went by words alone. */
+  readonly lexical: boolean;
+  /** Questions that the conversation had before; null: there is none. */
+  readonly turnIndex: number | null;
   /** Questions that a hard one was taken apart into. */
   readonly subQueries: readonly string[];
 };
@@ -146,6 +150,8 @@ const judgedFrom = ({ final, sources }: AskView, answer: Fields): Ending => {
       topScore: numberIn(retrieval, "top_score") ?? 0,
       scoreGate: numberIn(retrieval, "score_gate") ?? 0,
       used: numberIn(retrieval, "chunks_used") ?? 0,
+      lexical: (textIn(retrieval, "mode") ?? "lexical") === "lexical",
+      turnIndex: numberIn(answer, "turn_index") ?? null,
       subQueries: listIn(answer, "hops").flatMap((hop) => {
         const queries = hop["sub_queries"];
         return Array.isArray(queries) ? queries.filter((query) => typeof query === "string") : [];

@@ -1,7 +1,7 @@
 // Wires the ask view: files, collection, question, buttons and address on one side, the flows on the other. It asks the server for
 // nothing before it is shown, and keeps nothing of an answer.
 import type { ApiKey } from "../api-key.ts";
-import { byId, make } from "../elements.ts";
+import { byId, keepingFocus, make } from "../elements.ts";
 import { askIn, type Views } from "../views.ts";
 import { isLive } from "./answer-view.ts";
 import { createAskFlow } from "./ask-flow.ts";
@@ -34,6 +34,8 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
   let begun = false;
   /** What had the keyboard when a source was opened. */
   let openedFrom: HTMLElement | null = null;
+  /** The one that was opened last. */
+  let openedSource: Source | null = null;
 
   // By timer and not by animation frame: a hidden tab gets no frames, but its title should still say how it goes.
   const draw = (): void => {
@@ -41,13 +43,18 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
     drawing = true;
     setTimeout(() => {
       drawing = false;
-      renderUploads(uploads.rows());
-      renderDocuments(documents);
-      renderAnswer(flow.view(), flow.words());
-      renderSources(flow.view());
-      byId("ask-send", HTMLButtonElement).disabled = isLive(flow.view()) || question.value.trim() === "";
+      // What goes away or cannot be used any more would leave the keyboard nowhere.
+      keepingFocus(byId("ask-view", HTMLElement), question, drawAll);
       views.name("ask", pageTitle(flow.view()));
     }, drawMs);
+  };
+
+  const drawAll = (): void => {
+    renderUploads(uploads.rows());
+    renderDocuments(documents);
+    renderAnswer(flow.view(), flow.words());
+    renderSources(flow.view());
+    byId("ask-send", HTMLButtonElement).disabled = isLive(flow.view()) || question.value.trim() === "";
   };
 
   const documents = createDocumentsFlow(api, field.value, draw);
@@ -65,27 +72,39 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
         drawBefore();
       },
       askForKey: showKeyField,
-      turned: () => passages.closeAll(),
+      turned: () => {
+        openedSource = null;
+        openedFrom = null;
+        passages.closeAll();
+      },
     },
     documents.collection(),
   );
 
   const openSource = (source: Source): void => {
-    openedFrom = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    openedFrom = null;
+    openedSource = source;
     passages.open(source, flow.view().collection);
+  };
+  /** By its marker: the keyboard goes along, and back when it is closed. */
+  const goToSource = (source: Source): void => {
+    const marker = document.activeElement;
+    openSource(source);
+    openedFrom = marker instanceof HTMLElement ? marker : null;
     const item = byId(sourceId(source.number), HTMLElement);
     item.focus({ preventScroll: true });
     item.scrollIntoView({ block: "nearest" });
   };
   const closeSource = ({ number }: Source): void => {
     passages.close(number);
+    if (openedSource?.number === number) openedSource = null;
     openedFrom?.focus();
     openedFrom = null;
   };
 
   const renderUploads = createRenderUploads();
   const renderDocuments = createRenderDocuments(documents.remove);
-  const renderAnswer = createRenderAnswer(openSource);
+  const renderAnswer = createRenderAnswer(goToSource);
   const renderSources = createRenderSources({ passage: passages.of, open: openSource, close: closeSource });
 
   const choose = (name: string): void => {
@@ -173,7 +192,9 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
   document.addEventListener("keydown", (event) => {
     const elsewhere = event.isComposing || event.target instanceof HTMLSelectElement;
     if (event.key !== "Escape" || elsewhere || document.querySelector("dialog[open]") !== null) return;
-    if (views.shown() === "ask") flow.stop();
+    if (views.shown() !== "ask") return;
+    if (isLive(flow.view())) flow.stop();
+    else if (openedSource !== null) closeSource(openedSource);
   });
   apiKey.onChange(() => {
     if (begun) documents.read();

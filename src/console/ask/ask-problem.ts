@@ -61,6 +61,13 @@ export const explain = ({ status, code, hint, field, retryAfterMs }: AskProblem)
       return { heading: "The collection is too large for this search", advice: "Choose the search by words." };
     case "invalid_input":
       return { heading: "The question was refused", advice: hint ?? fieldAdvice[field ?? ""] ?? "" };
+    case "conflict":
+      return { heading: "The last question is still being answered", advice: "Wait for its answer, or stop it first." };
+    case "too_large":
+      return {
+        heading: "There is too much of it",
+        advice: "Ask less at once, or begin a new conversation: switch it off and on under “More options”.",
+      };
     case "model_unreachable":
       return { heading: "The model cannot be reached", advice: `Your documents are fine. ${later}` };
     case "model_not_pulled":

@@ -85,8 +85,10 @@ const refusalOf = (view: AskView, ending: Extract<Ending, { kind: "judged" }>): 
         kind: "warn",
         heading: "Nothing was found",
         words: [
-          `No passage in ${where} has a word of your question, so no model was asked.`,
-          "Use words that stand in your documents, or add documents about it.",
+          `No passage in ${where} ${facts.lexical ? "has a word of your question" : "is near your question"}, so no model was asked.`,
+          facts.lexical
+            ? "Use words that stand in your documents, or add documents about it."
+            : "Add documents about it.",
         ],
       };
     case "score_gate":
@@ -94,7 +96,7 @@ const refusalOf = (view: AskView, ending: Extract<Ending, { kind: "judged" }>): 
         kind: "warn",
         heading: "Nothing fits well enough",
         words: [
-          `The nearest passage has a score of ${facts.topScore.toFixed(2)}, and ${facts.scoreGate.toFixed(2)} is asked for: it has too few words of your question. So no model was asked, for it would have to guess.`,
+          `The nearest passage has a score of ${facts.topScore.toFixed(2)}, and ${facts.scoreGate.toFixed(2)} is asked for: ${facts.lexical ? "it has too few words of your question" : "it says too little of what you asked"}. So no model was asked, for it would have to guess.`,
           "The nearest passages are marked below. Ask with more of their words, or add documents about it.",
         ],
       };
@@ -157,14 +159,17 @@ const selfJudged = ({ text }: AskView, used: number): readonly string[] => {
 
 /** What an answer took, on one line; empty where no model was asked. */
 export const factsWords = ({ ending }: AskView): string => {
-  if (ending?.kind !== "judged" || ending.facts.model === "" || ending.facts.used === 0) return "";
-  const { model, tokens, latencyMs, used } = ending.facts;
-  return [
+  if (ending?.kind !== "judged") return "";
+  const { model, tokens, latencyMs, used, turnIndex } = ending.facts;
+  const turn = turnIndex === null ? "" : `question ${turnIndex + 1} of the conversation`;
+  const isAsked = model !== "" && used > 0;
+  const answered = [
     model,
     `${countWords(used, "passage")} read`,
     `${tokens.toLocaleString("en")} tokens`,
     durationWords(latencyMs),
-  ].join(" · ");
+  ];
+  return [...(isAsked ? answered : []), turn].filter((fact) => fact !== "").join(" · ");
 };
 
 /** The page's title: what matters in a tab that is not looked at. */

@@ -1,6 +1,6 @@
 // Draws an AskView into the page: question, status, text with its markers, how it ended. It decides nothing, and writes text as text.
 import { drawPieces } from "../chat/render-text.ts";
-import { byId, keepingEnd, keepingFocus, make, setMark, setText } from "../elements.ts";
+import { byId, keepingEnd, make, setMark, setText } from "../elements.ts";
 import { type AskView, isLive, shownText } from "./answer-view.ts";
 import { factsWords, type Notice, noticeOf, phaseWords } from "./ask-words.ts";
 import { citedPiecesOf } from "./cited-text.ts";
@@ -11,7 +11,7 @@ export type RenderAnswer = (view: AskView, words: string) => void;
 
 export const createRenderAnswer = (openSource: (source: Source) => void): RenderAnswer => {
   let shown = "";
-  const draw: RenderAnswer = (view, words) => {
+  return (view, words) => {
     const result = byId("ask-result", HTMLElement);
     setMark(result, "phase", view.phase);
     setMark(result, "ending", endingWord(view));
@@ -27,9 +27,6 @@ export const createRenderAnswer = (openSource: (source: Source) => void): Render
     drawSteps(view);
     byId("ask-stop", HTMLButtonElement).disabled = !isLive(view) || view.phase === "stopping";
   };
-  // What goes away or cannot be used any more would leave the keyboard nowhere.
-  return (view, words) =>
-    keepingFocus(byId("ask-view", HTMLElement), byId("ask-question", HTMLTextAreaElement), () => draw(view, words));
 };
 
 /** For style and tests. */

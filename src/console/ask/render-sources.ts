@@ -7,7 +7,7 @@ import { linesWords, type Source } from "./sources.ts";
 export type SourceActions = {
   readonly passage: (number: number) => Passage | undefined;
   readonly open: (source: Source) => void;
-  /** Closes it; the keyboard goes back to where it was opened. */
+  /** The keyboard goes back to the marker that opened it, if one did. */
   readonly close: (source: Source) => void;
 };
 
@@ -40,6 +40,7 @@ export const createRenderSources = (actions: SourceActions): ((view: AskView) =>
       if (passage === undefined || shown.get(lines) === passage) continue;
       shown.set(lines, passage);
       lines.replaceChildren(...passageParts(passage));
+      if (item === document.activeElement) item.scrollIntoView({ block: "nearest" });
     }
   };
 };

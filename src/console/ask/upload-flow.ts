@@ -47,9 +47,10 @@ export const createUploadFlow = (send: Send, draw: () => void, changed: (collect
     if (!checked.send) return set(id, { kind: "refused", words: checked.words });
     set(id, { kind: "going", fraction: null, words: "Sending…" });
     const body = await file.arrayBuffer().catch(() => undefined);
-    if (body === undefined) return set(id, { kind: "refused", words: "The file could not be read." });
-    const headers = { "Content-Type": checked.contentType };
-    // The same document again changes nothing, so it may be sent again.
+    if (body === undefined)
+      return set(id, { kind: "refused", words: "It could not be read. If it is a folder, drop the files in it." });
+    // Sent again after a lost connection it is the same to the server.
+    const headers = { "Content-Type": checked.contentType, "Idempotency-Key": `upload-${id}` };
     const request = { method: "PUT", path: documentPath(collection, name), headers, body };
     await new Promise<void>((resolve) => {
       followLines(send, { kind: "begin", request }, (notice: LineNotice) => {
