@@ -5,17 +5,17 @@ import type { Failure } from "../schemas/failure.ts";
 import { termsOf } from "../src/kebab/terms.ts";
 import { CHUNKER_VERSION, PARSER_VERSIONS } from "../src/kebab/versions.ts";
 import { MAX_VECTORS, otherDimensions, type CollectionEmbedding } from "./collection-embedding.ts";
-import { MAX_DOCUMENT_CHUNKS, prepare, type Prepared } from "./collection-prepare.ts";
+import type { KeptDocuments } from "../src/kebab/ingest-report.ts";
+import { MAX_BYTES, MAX_CHUNKS, MAX_DOCUMENT_CHUNKS, MAX_DOCUMENTS } from "../src/kebab/limits.ts";
+import { prepare, type Prepared } from "./collection-prepare.ts";
 import { keptOf, type CollectionStore, type DocumentRow } from "./collection-store.ts";
 import type { CollectionTerms } from "./collection-terms.ts";
 import type { CollectionVectors } from "./collection-vectors.ts";
 import type { Vectors } from "../src/providers/embed-answer.ts";
 
-const MAX_DOCUMENTS = 10_000;
-const MAX_BYTES = 100 * 1024 * 1024;
-const MAX_CHUNKS = 250_000;
-
-type KeptDocuments = Extract<PutAnswer, { put: true }>["documents"];
+/** UTF-16 units of documents after which others have their turn; each document counts for some more. */
+const TURN_UNITS = 65_536;
+const DOCUMENT_UNITS = 512;
 
 /** Who wants to know how far an ingest is. Before `keeping`, nothing of what it is told is kept. */
 export interface IngestWatch {
@@ -26,6 +26,8 @@ export interface IngestWatch {
   embedded(chunks: number): void;
   /** Asked between documents, and in the turn that writes them. */
   isCancelled(): boolean;
+  /** All documents can be written, as the collection is now. They are when this resolves, unless the collection has changed meanwhile. */
+  ready(): Promise<void>;
   /** Inside the transaction: what is written here is kept with the documents, or not at all. */
   keeping(documents: KeptDocuments): void;
 }
@@ -36,6 +38,7 @@ const nobody: IngestWatch = {
   embedding() {},
   embedded() {},
   isCancelled: () => false,
+  ready: () => Promise.resolve(),
   keeping() {},
 };
 
@@ -59,6 +62,9 @@ export interface CollectionIngest {
   /** `undefined` when there is no collection; false when it has no such document. */
   remove(path: string): boolean | undefined;
 }
+
+/** Searches and other calls that wait are answered before this resolves. Time stands still while an object computes: it cannot be asked for the right moment. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 export interface CollectionParts {
   storage: DurableObjectStorage;
@@ -204,6 +210,7 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
       const mayEmbed = embed !== undefined && store.stats().chunks <= MAX_VECTORS;
       return !keeps(given) || (mayEmbed && !isEmbedded(given.path, embed));
     };
+    let units = 0;
     // Others may have changed the collection meanwhile: what was kept when it was looked for first may be gone.
     for (let news = documents.filter(isNews); news.length > 0; news = documents.filter(isNews)) {
       for (const given of news) {
@@ -215,6 +222,11 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
         }
         watch.chunked(given, one.chunks.length);
         prepared.set(given.path, one);
+        units += given.source.length + DOCUMENT_UNITS;
+        if (units >= TURN_UNITS) {
+          units = 0;
+          await nextTurn();
+        }
       }
     }
     return watch.isCancelled() ? { put: false, refused: "cancelled" } : undefined;
@@ -224,6 +236,7 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
     async put(documents, watch = nobody, embed) {
       const prepared = new Map<string, Prepared>();
       const made = new Map<string, Vectors>();
+      let isReady = false;
       for (;;) {
         const refusal = await prepareNews(documents, prepared, watch, embed);
         if (refusal !== undefined) return refusal;
@@ -233,6 +246,11 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
         if (full !== undefined) return { put: false, refused: "collection_full", ...full };
         const bare = [...prepared.values()].filter(({ given, chunks }) => chunks.length > 0 && !made.has(given.path));
         if (embed === undefined || sum.chunks > MAX_VECTORS || bare.length === 0) {
+          if (!isReady) {
+            await watch.ready();
+            isReady = true;
+            continue;
+          }
           return write(documents, { prepared, made, version: embed?.version ?? "" }, watch);
         }
         const failed = await embedAll(embed, bare, made, watch);

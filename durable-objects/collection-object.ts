@@ -6,6 +6,8 @@ import type {
   CollectionBreakdown,
   CollectionPage,
   DocumentText,
+  IngestRun,
+  IngestWord,
   NewDocument,
   PutAnswer,
   SearchAnswer,
@@ -18,6 +20,7 @@ import { searchCollection } from "./collection-search.ts";
 import { collectionStore, keptOf, PLACES, type ChunkRow } from "./collection-store.ts";
 import { collectionTerms } from "./collection-terms.ts";
 import { collectionVectors } from "./collection-vectors.ts";
+import { ingestJobs } from "./ingest-jobs.ts";
 
 export class CollectionObject extends DurableObject<Env> {
   #store = collectionStore(this.ctx.storage);
@@ -31,12 +34,27 @@ export class CollectionObject extends DurableObject<Env> {
     vectors: this.#vectors,
     embedding: this.#embedding,
   });
+  #jobs = ingestJobs(this.ctx, this.env, this.#ingest);
 
   /** Keeps these documents, all of them or none. One that is kept already, equal in all, changes nothing. `embed`: who embeds them. */
   async put(documents: NewDocument[], embed?: EmbedPlan): Promise<PutAnswer> {
     const answer = await this.#ingest.put(documents, undefined, embed);
     if (!answer.put && answer.refused === "cancelled") throw new Error("nobody cancels what nobody watches");
     return answer;
+  }
+
+  /** Begins an ingest that is a run: the run is told all that comes of it. */
+  ingest(run: IngestRun, documents: NewDocument[], embed?: EmbedPlan): void {
+    this.ctx.waitUntil(this.#jobs.carryOut(run, documents, embed).catch((error: unknown) => console.error(error)));
+  }
+
+  /** The run is to end otherwise. Once `stopped`, nothing of the ingest will ever be kept; where it is `kept`, the run was told. */
+  stopIngest(runId: string): Promise<IngestWord> {
+    return this.#jobs.stop(runId);
+  }
+
+  override alarm(): Promise<void> {
+    return this.#jobs.retell();
   }
 
   /** `undefined` when there is no collection; false when it has no such document. */

@@ -2,11 +2,11 @@
 import type { KeptDocument, NewDocument } from "../schemas/collection.ts";
 import { CHUNK_SETTINGS, chunksOf, type Chunk } from "../src/kebab/chunker.ts";
 import { parseDocument } from "../src/kebab/document.ts";
+import { MAX_DOCUMENT_CHUNKS } from "../src/kebab/limits.ts";
 import { CHUNKER_VERSION } from "../src/kebab/versions.ts";
 import { toHex } from "../src/wire/hex.ts";
 import type { KeptChunk } from "./collection-store.ts";
 
-export const MAX_DOCUMENT_CHUNKS = 20_000;
 const ID_DIGITS = 32;
 const encoder = new TextEncoder();
 

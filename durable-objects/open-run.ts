@@ -13,6 +13,7 @@ import { chatDelivery } from "./chat-delivery.ts";
 import { hasTurn } from "./chat-standing.ts";
 import { isContinuable } from "./continuation.ts";
 import { pass } from "./gate.ts";
+import { ingestEnd } from "./ingest-end.ts";
 import { runReaders } from "./readers.ts";
 import { runAttempts } from "./run-attempts.ts";
 import { runLog, type LogOptions } from "./run-log.ts";
@@ -123,6 +124,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   });
 
   const producer = runProducer({ row, log, state: () => state, apply });
+  const ending = ingestEnd({ ctx, env, row, over: over.signal, apply: act });
 
   /**
    * Readers learn of the end only when the tenant's slot is free again, so that a next run finds it, the run's chat has
@@ -139,6 +141,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   }
 
   function apply(input: Input, placed?: (state: RunState) => ProducerPlace): void {
+    if (!ending.defers(input)) act(input, placed);
+  }
+
+  function act(input: Input, placed?: (state: RunState) => ProducerPlace): void {
     const step = transition(state, input);
     state = step.state;
     log.append(step.events, placed?.(state));
@@ -220,7 +226,10 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
       log.append(events);
       return log.settled();
     },
-    settled: () => log.settled(),
+    async settled() {
+      await ending.settled();
+      await log.settled();
+    },
     push: (batch) => producer.take(batch),
     get lostAt() {
       return producer.lostAt;

@@ -128,7 +128,7 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
 
 /** The run as a dialect knows it. */
 function dialectRun({ plan, startedAt }: RunRow, base: ThreadBase | undefined): DialectRun {
-  const { runId, chat, thread, chain, agent, ask } = plan;
+  const { runId, chat, thread, chain, agent, ask, ingest } = plan;
   const models = chain.flatMap(({ id, target }) => (target.model === undefined ? [] : [[id, target.model]]));
   return {
     runId,
@@ -137,6 +137,7 @@ function dialectRun({ plan, startedAt }: RunRow, base: ThreadBase | undefined): 
     carried: agent?.carried ?? [],
     maxAttempts: chain.reduce((sum, { retries }) => sum + 1 + retries, 0),
     ...(ask !== undefined && { ask }),
+    ...(ingest !== undefined && { ingest }),
     ...(chat !== undefined && { chatId: chat.chatId }),
     ...(thread !== undefined && {
       thread: { threadId: thread.threadId, modes: thread.modes, ...(base !== undefined && { base }) },

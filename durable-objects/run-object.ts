@@ -5,12 +5,12 @@ import type { Continuation } from "../schemas/continuation.ts";
 import type { RunPlan } from "../schemas/plan.ts";
 import type { PushAnswer, PushBatch } from "../schemas/push.ts";
 import type { RunStateView, RunStatus } from "../schemas/run.ts";
-import { transition } from "../src/run/machine.ts";
+import { transition, type Input } from "../src/run/machine.ts";
 import { admit } from "./admission.ts";
 import { claimPrevious, continuationOf, runExists, settlePrevious } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { confirm, logOptions, openRun, type OpenRun } from "./open-run.ts";
-import { liveAlarm, retellAt, retentionTimes } from "./retention.ts";
+import { LIVE_ALARM_MS, liveAlarm, retellAt, retentionTimes } from "./retention.ts";
 import { acceptedRow, acceptedState, foldLog } from "./run-fold.ts";
 import { firstReservation } from "./run-log.ts";
 import { runLogStore } from "./run-log-store.ts";
@@ -140,6 +140,13 @@ export class RunObject extends DurableObject<Env> {
 
   /** Takes what the producer of a pushed run says; answers once that is on disk. */
   async push(batch: PushBatch): Promise<PushAnswer> {
+    // What keeps documents is told by their collection alone.
+    if (this.#run?.row.plan.ingest !== undefined) return { taken: false, refused: "not_pushed" };
+    return this.pushIngest(batch);
+  }
+
+  /** As `push`, for the collection that keeps the run's documents. */
+  async pushIngest(batch: PushBatch): Promise<PushAnswer> {
     return (await this.#run?.push(batch)) ?? { taken: false, refused: "not_found" };
   }
 
@@ -171,8 +178,8 @@ export class RunObject extends DurableObject<Env> {
     const now = Date.now();
     const { row } = run;
     if (row.sealedAt === undefined) {
-      if (now >= row.startedAt + row.plan.totalMs) return run.apply({ type: "deadline", at: now });
-      if (run.lostAt !== undefined && now >= run.lostAt) return run.apply({ type: "producer_lost", at: now });
+      if (now >= row.startedAt + row.plan.totalMs) return this.#end(run, { type: "deadline", at: now });
+      if (run.lostAt !== undefined && now >= run.lostAt) return this.#end(run, { type: "producer_lost", at: now });
       run.remind();
       await this.#store.setAlarm(liveAlarm(row, now));
       return this.#settlePrevious(row);
@@ -189,6 +196,14 @@ export class RunObject extends DurableObject<Env> {
       run.discard();
     }
     await this.#store.setAlarm(told ? (row.swept ? wipeAt : sweepAt) : retellAt(row, now));
+  }
+
+  /** An end that waits for somebody's word may have to be asked for again. */
+  async #end(run: OpenRun, input: Input): Promise<void> {
+    run.apply(input);
+    if (run.row.plan.ingest === undefined) return;
+    await run.settled();
+    if (run.row.sealedAt === undefined) await this.#store.setAlarm(Date.now() + LIVE_ALARM_MS);
   }
 
   /** A run found live is recovered, a finished one is only opened. */

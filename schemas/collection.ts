@@ -51,6 +51,25 @@ export type PutAnswer =
   /** `targetId`: who was to embed the documents. */
   | { put: false; refused: "embedding_failed"; targetId: string; failure: Failure };
 
+/** An ingest that is a run: its object's side. */
+export interface IngestPlan {
+  collection: string;
+  /** How many were handed in. */
+  documents: number;
+}
+
+/** The run of an ingest, as its collection knows it. */
+export interface IngestRun {
+  tenant: string;
+  runId: string;
+  collection: string;
+  /** The run waits so long to hear of its collection. Milliseconds. */
+  leaseMs: number;
+}
+
+/** `stopped`: nothing is kept of the ingest, and nothing will be. */
+export type IngestWord = "kept" | "stopped";
+
 export interface CollectionStats {
   /** One more with every change. */
   revision: number;

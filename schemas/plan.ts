@@ -1,5 +1,6 @@
 // What the edge hands to a run's object at its start, and the object keeps for as long as the run lives.
 import type { AskPlan } from "./ask.ts";
+import type { IngestPlan } from "./collection.ts";
 import type { Locality } from "./attempt.ts";
 import type { AdapterId, BreakerSettings, HedgeSettings, Limits, Target } from "./config.ts";
 import type { FailureClass } from "./failure.ts";
@@ -123,6 +124,8 @@ export interface RunPlan {
   push?: PushPlan;
   /** The run answers a question from what was found for it. */
   ask?: AskPlan;
+  /** The run keeps documents: the collection's object pushes its events, and nobody else does. */
+  ingest?: IngestPlan;
   /** The run whose open calls this one settles: its object lets only one run do that. */
   continues: string | undefined;
 }

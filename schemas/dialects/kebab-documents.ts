@@ -122,6 +122,44 @@ export const ingestReportSchema = v.object({
 });
 export type IngestReport = v.InferOutput<typeof ingestReportSchema>;
 
+const countsSchema = v.object({
+  scanned: count,
+  new: count,
+  updated: count,
+  skipped: count,
+  errors: count,
+  chunks_indexed: count,
+  embeddings_indexed: count,
+});
+export type IngestCounts = v.InferOutput<typeof countsSchema>;
+
+const place = { idx: line, total: count };
+
+/** A line of an ingest's progress, without what every line has. Documents are counted from 1. */
+export const progressLineSchema = v.variant("kind", [
+  v.object({ kind: v.literal("scan_started"), root: v.string() }),
+  v.object({ kind: v.literal("scan_completed"), total: count }),
+  v.object({ kind: v.literal("asset_started"), ...place, path: v.string(), media: v.optional(v.string()) }),
+  v.object({ kind: v.literal("asset_chunked"), ...place, n_chunks: count }),
+  v.object({ kind: v.literal("embed_batch_started"), n_chunks: count }),
+  v.object({ kind: v.literal("embed_batch_finished"), n_chunks: count, ms: count }),
+  v.object({
+    kind: v.literal("asset_finished"),
+    ...place,
+    result: v.picklist(["new", "updated", "skipped"]),
+    chunks: count,
+  }),
+  v.object({ kind: v.literal("completed"), counts: countsSchema }),
+  v.object({ kind: v.literal("aborted"), counts: countsSchema }),
+]);
+export type ProgressLine = v.InferOutput<typeof progressLineSchema>;
+
+export const ingestProgressSchema = v.intersect([
+  v.looseObject({ schema_version: v.literal("ingest_progress.v1"), ts: dateTime }),
+  progressLineSchema,
+]);
+export type IngestProgress = ProgressLine & { schema_version: "ingest_progress.v1"; ts: string };
+
 export const collectionSchema = v.object({
   schema_version: v.literal("collection.v1"),
   collection: v.string(),

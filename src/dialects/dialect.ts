@@ -1,5 +1,6 @@
 // The seam of the dialect ring: how log entries become bytes for one kind of client. A dialect keeps no state that the cursor cannot rebuild.
 import type { AskPlan } from "../../schemas/ask.ts";
+import type { IngestPlan } from "../../schemas/collection.ts";
 import type { LogEntry } from "../../schemas/event.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
 import type { StreamMode, ThreadBase } from "../../schemas/thread.ts";
@@ -12,6 +13,8 @@ export interface DialectRun extends FollowedRun {
   chatId?: string;
   /** What was found for the question that the run answers. */
   ask?: AskPlan;
+  /** The run keeps documents. */
+  ingest?: IngestPlan;
   /** Of one step, at most. */
   maxAttempts?: number;
   thread?: DialectThread;

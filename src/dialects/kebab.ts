@@ -5,6 +5,7 @@ import { payloadSchemas, type LogEntry } from "../../schemas/event.ts";
 import { outcomeSchema } from "../../schemas/outcome.ts";
 import { answerOf } from "../kebab/answer.ts";
 import { askError } from "../kebab/ask-error.ts";
+import { ingestLines } from "../kebab/ingest-lines.ts";
 import { PROMPT_VERSION } from "../kebab/versions.ts";
 import { parseJson } from "../wire/json.ts";
 import { hitsOf } from "../wire/log-entry.ts";
@@ -18,8 +19,9 @@ export const kebabNdjson: EntryDialect = {
   // What was withdrawn is replaced by the text of `final`.
   replaces: true,
   ending: "",
-  encoder({ ask = nothingFound }) {
+  encoder({ ask = nothingFound, ingest }) {
     return (entry) => {
+      if (ingest !== undefined) return numbered(ingestLines(entry, ingest, dateText(entry.at)), entry.sequence);
       if (entry.type === "content_delta") return token(entry, ask);
       if (entry.type === "retrieval") return retrievalDone(entry);
       return entry.type === "terminal" ? ending(entry, ask) : "";
@@ -38,6 +40,10 @@ const nothingFound: AskPlan = {
   used: 0,
   promptVersion: PROMPT_VERSION,
 };
+
+/** The last one has the number. */
+const numbered = (lines: readonly object[], sequence: number): string =>
+  lines.map((one, index) => line(index === lines.length - 1 ? { ...one, sequence } : one)).join("");
 
 const line = (value: unknown): string => `${JSON.stringify(value)}\n`;
 

@@ -1,5 +1,6 @@
 // From a POST body to a run's plan: validation, name, chain, clocks, policies. Starts nothing by itself.
 import type { AskPlan } from "../../schemas/ask.ts";
+import type { IngestPlan } from "../../schemas/collection.ts";
 import type { Config, HedgeSettings, Route, Target } from "../../schemas/config.ts";
 import type { ChatRef, RunPlan, RunPolicies } from "../../schemas/plan.ts";
 import { PUSHED } from "../../schemas/push.ts";
@@ -109,6 +110,7 @@ export interface Planning {
   /** With an agent. */
   thread?: ThreadRef | undefined;
   ask?: AskPlan | undefined;
+  ingest?: IngestPlan | undefined;
   /** What the request itself brings a model to read, where the server adds to it; else all of it. */
   brings?: Brought;
   continues?: string | undefined;
@@ -157,7 +159,7 @@ function basicPlan(
   request: StartRequest,
   planning: Planning,
 ): Omit<RunPlan, "chain" | "totalMs" | "asks" | "hedge" | "decision"> {
-  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, ask, continues } = planning;
+  const { tenant, config, runId, requestHash, idempotencyKey, agent, chat, thread, ask, ingest, continues } = planning;
   // Metadata is kept beside the request and outlives it: stored in both, it could outgrow a row.
   const { metadata, ...asked } = request;
   return {
@@ -179,6 +181,7 @@ function basicPlan(
     chat,
     ...(thread !== undefined && { thread }),
     ...(ask !== undefined && { ask }),
+    ...(ingest !== undefined && { ingest }),
     continues,
     ...(metadata !== undefined && { metadata }),
   };

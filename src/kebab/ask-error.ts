@@ -4,7 +4,7 @@ import type { IndeRunError } from "../../schemas/problem.ts";
 
 export function askError(error: IndeRunError): KebabError {
   const { code, details } = coded(error, causeOf(error));
-  return { schema_version: "error.v1", code, message: error.message, details: { ...details, ...known(error) } };
+  return { schema_version: "error.v1", code, message: error.message, details: { ...details, ...knownOf(error) } };
 }
 
 function causeOf({ details }: IndeRunError): string | undefined {
@@ -33,7 +33,7 @@ function coded(
 }
 
 /** Beside what the code asks for. */
-function known(error: IndeRunError): Record<string, unknown> {
+export function knownOf(error: IndeRunError): Record<string, unknown> {
   const { errorClass, runId, retryable = false, retryAfterMs } = error;
   const cause = causeOf(error);
   return {

@@ -57,7 +57,7 @@ const bans = [
     what: "SQL",
     pattern: /\bsql\.exec\b|\.exec(<[^(]*>)?\(\s*["'`]/,
     within: /^/,
-    home: /^durable-objects\/(run-log[\w-]*|tenant-object|throttle-store|report-store|forgotten-runs|visitor-(store|tables|items|undo)|thread-(store|run-store|state|texts|entries|records|tallies|feedback|producers)|collection-(store|tables|terms|vectors)|migrations([/-].*)?)\.ts$/,
+    home: /^durable-objects\/(run-log[\w-]*|tenant-object|throttle-store|report-store|forgotten-runs|visitor-(store|tables|items|undo)|thread-(store|run-store|state|texts|entries|records|tallies|feedback|producers)|collection-(store|tables|terms|vectors)|ingest-notes|migrations([/-].*)?)\.ts$/,
   },
   {
     what: "a status code other than 200, 201, 202 and 204",

@@ -1,18 +1,18 @@
 // Documents that come in: one as it stands, or many as lines of JSON. All of a request's documents are kept, or none.
 import * as v from "valibot";
-import type { DocumentWords, NewDocument, PutAnswer } from "../../../../schemas/collection.ts";
-import {
-  batchEntrySchema,
-  documentWordsSchema,
-  type IngestReport,
-} from "../../../../schemas/dialects/kebab-documents.ts";
+import type { DocumentWords, NewDocument } from "../../../../schemas/collection.ts";
+import { batchEntrySchema, documentWordsSchema } from "../../../../schemas/dialects/kebab-documents.ts";
+import { reportOf } from "../../../kebab/ingest-report.ts";
+import { MAX_DOCUMENT_BYTES, MAX_DOCUMENTS } from "../../../kebab/limits.ts";
+import { collectionFull, putRefusal } from "../../../kebab/put-refusal.ts";
 import { documentReader } from "../../../text/document-reader.ts";
 import { parseJson } from "../../../wire/json.ts";
 import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { wireIssues } from "../../../run/issues.ts";
 import { drain, readBytes } from "../../body.ts";
 import { collectionStub, json, type KebabContext } from "./context.ts";
-import { documentMedia, MAX_DOCUMENT_BYTES, mediaByPath, newDocument, textFault } from "./new-document.ts";
+import { documentMedia, mediaByPath, newDocument, textFault } from "./new-document.ts";
+import { ingestAsRun, wantsRun } from "./ingest-run.ts";
 import {
   embeddingFailed,
   invalidInput,
@@ -138,62 +138,16 @@ const unsupported = (expected: string): KebabProblem => ({
   message: `The body must be ${expected}.`,
 });
 
-async function keep({ env, config, tenant, collection }: KebabContext, documents: NewDocument[]): Promise<Response> {
+async function keep(context: KebabContext, documents: NewDocument[]): Promise<Response> {
+  if (documents.length > MAX_DOCUMENTS) return kebabProblemResponse(collectionFull("documents", MAX_DOCUMENTS));
+  if (wantsRun(context.request)) return ingestAsRun(context, documents);
+  const { env, config, tenant, collection } = context;
   const began = Date.now();
   const answer = await collectionStub(env, tenant, collection).put(documents, embedPlanOf(config));
-  if (!answer.put) return kebabProblemResponse(refusal(answer));
-  const created = answer.documents.some(({ result }) => result === "new");
-  return json(reportOf(collection, answer, Date.now() - began), created ? 201 : 200);
-}
-
-function refusal(answer: Extract<PutAnswer, { put: false }>): KebabProblem {
-  switch (answer.refused) {
-    case "too_many_chunks":
-      return {
-        reason: "too_many_chunks",
-        message: `A document makes more than ${answer.limit} chunks.`,
-        details: { doc_path: answer.path, limit: answer.limit },
-      };
-    case "collection_full":
-      return {
-        reason: "collection_limit",
-        message: `The collection would have more than ${answer.limit} ${answer.what}.`,
-        details: { what: answer.what, limit: answer.limit },
-      };
-    case "embedding_failed":
-      return embeddingFailed(answer.targetId, answer.failure);
+  if (!answer.put) {
+    const isModels = answer.refused === "embedding_failed";
+    return kebabProblemResponse(isModels ? embeddingFailed(answer.targetId, answer.failure) : putRefusal(answer));
   }
-}
-
-function reportOf(
-  collection: string,
-  { documents }: Extract<PutAnswer, { put: true }>,
-  durationMs: number,
-): IngestReport {
-  const counted = (kind: string): number => documents.filter(({ result }) => result === kind).length;
-  return {
-    schema_version: "ingest_report.v1",
-    scope: { collection },
-    scanned: documents.length,
-    new: counted("new"),
-    updated: counted("updated"),
-    skipped: 0,
-    unchanged: counted("unchanged"),
-    errors: 0,
-    duration_ms: durationMs,
-    skipped_by_extension: {},
-    items: documents.map(({ result, document }) => ({
-      kind: result,
-      doc_path: document.path,
-      doc_id: document.docId,
-      asset_id: null,
-      byte_len: document.bytes,
-      block_count: null,
-      chunk_count: document.chunks,
-      parser_version: document.parserVersion,
-      chunker_version: document.chunkerVersion,
-      error: null,
-      warnings: [],
-    })),
-  };
+  const created = answer.documents.some(({ result }) => result === "new");
+  return json(reportOf(collection, answer.documents, Date.now() - began), created ? 201 : 200);
 }

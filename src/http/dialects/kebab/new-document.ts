@@ -6,8 +6,6 @@ import { canonicalJson } from "../../../run/canonical.ts";
 import { sha256Hex } from "../../digest.ts";
 import { invalidInput, kebabFound, kebabRefused, type KebabResult } from "./problem.ts";
 
-/** Of a document, and of a batch. */
-export const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 const MAX_PATH_BYTES = 512;
 const ID_DIGITS = 32;
 

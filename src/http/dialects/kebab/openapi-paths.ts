@@ -17,6 +17,7 @@ export const kebabSchemas: Record<string, v.GenericSchema> = {
   KebabSchema: kebab.selfSchema,
   KebabError: kebab.kebabErrorSchema,
   KebabBatchEntry: documents.batchEntrySchema,
+  KebabIngestProgress: documents.ingestProgressSchema,
   KebabIngestReport: documents.ingestReportSchema,
   KebabFetchResult: documents.fetchResultSchema,
   KebabChunkInspection: documents.chunkInspectionSchema,
@@ -52,7 +53,16 @@ const answerLines = {
 };
 const text = { schema: { type: "string" } };
 const kept = {
-  200: json("KebabIngestReport", "What was updated, and what is as it was."),
+  200: {
+    description:
+      "What was updated, and what is as it was. Whoever accepts application/x-ndjson gets a run: lines of progress, then the report, or the error, as the last one.",
+    content: {
+      "application/json": { schema: ref("KebabIngestReport") },
+      "application/x-ndjson": {
+        schema: { anyOf: [ref("KebabIngestProgress"), ref("KebabIngestReport"), ref("KebabError")] },
+      },
+    },
+  },
   201: json("KebabIngestReport", "The same, with documents that are new."),
   413: fault("The body is larger than 8 MiB; nothing of it is kept."),
   415: fault("The body's type is another one."),

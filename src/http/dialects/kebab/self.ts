@@ -24,6 +24,7 @@ const schemas = [
   "doc_summary.v1",
   "error.v1",
   "fetch_result.v1",
+  "ingest_progress.v1",
   "ingest_report.v1",
   "schema.v1",
   "search_hit.v1",
@@ -32,8 +33,8 @@ const schemas = [
 
 const capabilities = {
   json_mode: true,
-  ingest_progress: false,
-  ingest_cancellation: false,
+  ingest_progress: true,
+  ingest_cancellation: true,
   rag_multi_turn: true,
   search_cache: false,
   incremental_ingest: true,
