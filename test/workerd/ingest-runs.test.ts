@@ -51,6 +51,12 @@ function ingestRun(fields: Partial<RunPlan> = {}, leaseMs = 30_000) {
         const there = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'ingest_note'").toArray().length;
         return there === 0 ? 0 : Number(storage.sql.exec("SELECT COUNT(*) AS n FROM ingest_note").one()["n"]);
       }),
+    async lines(): Promise<unknown[]> {
+      const answer = await run().attach({ dialect: "kebab", framing: "ndjson", from: "start", waitMs: 0 });
+      if (!(answer instanceof Response)) throw new Error(answer.refused);
+      const text = await answer.text();
+      return text.split("\n").flatMap((line): unknown => (line.trim() === "" ? [] : [JSON.parse(line)]));
+    },
     async events(): Promise<Event[]> {
       const seen: Event[] = [];
       await readThrough(name, seen);
@@ -151,6 +157,11 @@ describe("a cancel", () => {
     held.goOn();
     const events = await made.events();
     expect(events.at(-1)?.payload).toMatchObject({ outcome: "cancelled", reason: "enough" });
+    const lines = await made.lines();
+    expect(lines.slice(-2)).toMatchObject([
+      { kind: "aborted", counts: { scanned: 2, new: 0, updated: 0, chunks_indexed: 0 } },
+      { schema_version: "error.v1", code: "generic", details: { reason: "cancelled" }, sequence: events.length - 1 },
+    ]);
     expect(await made.kept()).toBe(0);
   });
 
@@ -223,4 +234,16 @@ it("R-KB-57 R-FEED-8 only the collection tells the run", async () => {
   const answer: unknown = await made.run().push({ epoch: 9, sequence: 0, events: [] });
   expect(answer).toEqual({ taken: false, refused: "not_pushed" });
   await made.cancel();
+});
+
+it("R-KB-58 a search that comes while documents are cut is answered before they are kept", async () => {
+  const made = ingestRun();
+  await made.keeper().put([document("first.md", "# First\n\nneedle")]);
+  const many = Array.from({ length: 16 }, (_, index) => document(`${index}.md`, "# H\n\nword ".repeat(8192)));
+  const order: string[] = [];
+  const put = made.keeper().put(many);
+  const put1 = put.then(() => order.push("kept"));
+  const search = made.keeper().page("", 1);
+  await Promise.all([put1, search.then((page) => order.push(`${page?.stats.documents} there`))]);
+  expect(order).toEqual(["1 there", "kept"]);
 });
