@@ -81,7 +81,7 @@ const cancelledError = ({ runId }: Outcome): KebabError => ({
 });
 
 /** What a collection refuses has its reason, what a model failed at is said as for a question, and the rest is the server's. */
-export function ingestError(error: IndeRunError): KebabError {
+function ingestError(error: IndeRunError): KebabError {
   const { code, ...details } = asRecord(error.details) ?? {};
   const said = { schema_version: "error.v1" as const, message: error.message };
   if (code === "collection_limit" || code === "too_many_chunks") {
