@@ -13,6 +13,8 @@ import { throttleStore } from "./throttle-store.ts";
 const TURN_PREFIX = "sv_";
 /** How long a turn that was let in may take to become a run. */
 const ENTERING_MS = 45_000;
+/** Milliseconds until what changed is written: a commit within a start delays its first output, and starts come together. */
+const SAVE_AFTER_MS = 200;
 
 interface Unsaved {
   slots: Map<string, number | undefined>;
@@ -162,11 +164,11 @@ export class TenantObject extends DurableObject<Env> {
     this.#toSave().saved = saved;
   }
 
-  /** A write holds an answer back until it is on disk, so what changed is written once the answer is away. */
+  /** A write holds an answer back until it is on disk, so what changed is written once the answer is away, in one commit for many. */
   #toSave(): Unsaved {
     if (this.#unsaved === undefined) {
       this.#unsaved = { slots: new Map(), benches: new Map(), saved: undefined };
-      setTimeout(() => this.#save(), 0);
+      setTimeout(() => this.#save(), SAVE_AFTER_MS);
     }
     return this.#unsaved;
   }
