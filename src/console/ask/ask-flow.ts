@@ -24,8 +24,8 @@ export type AskFlow = {
   readonly words: () => string;
   /** `body`: of `POST /kebab/ask`. */
   readonly ask: (body: Fields) => void;
-  /** Takes up what was posted before the page went away, if anything was. */
-  readonly takeUp: () => void;
+  /** Takes up what was posted before the page went away; false: nothing was. */
+  readonly takeUp: () => boolean;
   readonly open: (runId: string, collection: string) => void;
   readonly leave: (collection: string) => void;
   readonly stop: () => void;
@@ -125,12 +125,17 @@ export const createAskFlow = (page: AskSurroundings, collection: string): AskFlo
     takeUp: () => {
       const posted = keptPosted(page.tab);
       if (posted !== null) begin(posted);
+      return posted !== null;
     },
     open: (runId, from) => {
+      keepPosted(page.tab, null);
       const kept = keptQuestions(page.tab).find((asked) => asked.runId === runId);
       turnTo(askedView(from, kept?.question ?? null, runId), { kind: "read", runId });
     },
-    leave: (to) => turnTo(newAskView(to), null),
+    leave: (to) => {
+      keepPosted(page.tab, null);
+      turnTo(newAskView(to), null);
+    },
     stop: () => {
       if (!isLive(view) || view.phase === "stopping") return;
       const lost = view.phase === "lost";

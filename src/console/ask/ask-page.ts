@@ -156,8 +156,9 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
       drawBefore();
       if (before === documents.collection()) documents.read();
     }
+    // What was posted last is newer than the address.
+    if (first && flow.takeUp()) return;
     if (runId !== null && runId !== flow.view().runId) flow.open(runId, documents.collection());
-    else if (runId === null && first) flow.takeUp();
     else if (runId === null && flow.view().runId !== null) flow.leave(documents.collection());
   };
 
