@@ -36,8 +36,12 @@ interface Row {
   body: ArrayBuffer;
 }
 
-/** `documentSize`: numbers that the chunks of one document take. The tables are there when there is a collection. */
-export function collectionVectors({ sql }: DurableObjectStorage, documentSize: number): CollectionVectors {
+/** `documentSize`: numbers that the chunks of one document take. `maxHeld`: in bytes. The tables are there when there is a collection. */
+export function collectionVectors(
+  { sql }: DurableObjectStorage,
+  documentSize: number,
+  maxHeld = MAX_HELD_BYTES,
+): CollectionVectors {
   let known: VectorState | undefined;
   let counted: number | undefined;
   let held: readonly Row[] | undefined;
@@ -66,7 +70,7 @@ export function collectionVectors({ sql }: DurableObjectStorage, documentSize: n
 
   function rows(): Iterable<Row> {
     if (held !== undefined) return held;
-    const isMore = count() * (state()?.dimensions ?? 0) * NUMBER_BYTES > MAX_HELD_BYTES;
+    const isMore = count() * (state()?.dimensions ?? 0) * NUMBER_BYTES > maxHeld;
     const found = sql.exec<Row>("SELECT id, body FROM vectors ORDER BY id");
     if (isMore) return found;
     held = found.toArray();

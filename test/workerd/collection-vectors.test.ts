@@ -3,6 +3,12 @@ import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, inject, test } from "vitest";
 import type { NewDocument, SearchAsk } from "../../schemas/collection.ts";
 import type { EmbedPlan } from "../../schemas/embedding.ts";
+import { collectionEmbedding } from "../../durable-objects/collection-embedding.ts";
+import { collectionIngest, type CollectionIngest } from "../../durable-objects/collection-ingest.ts";
+import { collectionStore, PLACES } from "../../durable-objects/collection-store.ts";
+import { collectionTerms } from "../../durable-objects/collection-terms.ts";
+import { collectionVectors } from "../../durable-objects/collection-vectors.ts";
+import { askEmbeddings } from "../../durable-objects/embed-call.ts";
 
 const plan = (fields: Partial<EmbedPlan> = {}, path = "embed"): EmbedPlan => ({
   version: "embed/words",
@@ -278,4 +284,77 @@ test("R-KB-44 a collection that was kept before there were vectors is kept, and 
   expect(await collectionOf(name).put(library, plan())).toMatchObject({ put: true });
   await evictDurableObject(collectionOf(name));
   expect(pathsOf(await found(name, ask("vehicle", { k: 1 })))).toEqual(["cars.md"]);
+});
+
+test("R-KB-40 what others change while documents are embedded is looked at again, and all of a request is kept", async () => {
+  const [cars, cats] = library;
+  if (cars === undefined || cats === undefined) throw new Error("the library is too small");
+  const seen = await runInDurableObject(env.COLLECTION.getByName("local/meanwhile"), async (_object, { storage }) => {
+    const real = collectionEmbedding(env);
+    const embedded: string[][] = [];
+    let meanwhile: (ingest: CollectionIngest) => void = () => undefined;
+    const vectors = collectionVectors(storage, PLACES);
+    const ingest: CollectionIngest = collectionIngest({
+      storage,
+      store: collectionStore(storage),
+      terms: collectionTerms(storage, PLACES),
+      vectors,
+      embedding: {
+        ...real,
+        documents: async (by, prepared, watch) => {
+          embedded.push(prepared.map(({ given: { path } }) => path));
+          const answer = await real.documents(by, prepared, watch);
+          meanwhile(ingest);
+          meanwhile = () => undefined;
+          return answer;
+        },
+      },
+    });
+    await ingest.put([cars], undefined, plan());
+    meanwhile = (other) => other.remove(cars.path);
+    const answer = await ingest.put([cars, cats], undefined, plan());
+    return { embedded, results: answer.put && answer.documents.map(({ result }) => result), count: vectors.count() };
+  });
+  expect(seen).toEqual({ embedded: [["cars.md"], ["cats.md"], ["cars.md"]], results: ["new", "new"], count: 2 });
+});
+
+test("R-KB-41 Workers AI is asked through its binding, where the target has no address", async () => {
+  const asked: unknown[] = [];
+  const bound = {
+    ...env,
+    AI: {
+      run(model: string, inputs: unknown) {
+        asked.push([model, inputs]);
+        return { shape: [1, 2], data: [[3, 4]] };
+      },
+    },
+  };
+  const target = { id: "edge", adapter: "workers-ai", model: "@cf/baai/bge-m3" } as const;
+  const edge: EmbedPlan = { ...plan(), target, embedder: "workers-ai" };
+  const ask = { texts: ["one"], purpose: "document" } as const;
+  const answer = await askEmbeddings(bound, edge, ask, Date.now() + 5000);
+  expect("numbers" in answer && [...answer.numbers].map((number) => number.toFixed(2))).toEqual(["0.60", "0.80"]);
+  expect(asked).toEqual([["@cf/baai/bge-m3", { text: ["one"] }]]);
+  expect(await askEmbeddings(env, edge, ask, Date.now() + 5000)).toMatchObject({ failureClass: "auth" });
+  const secret = { ...plan(), target: { ...plan().target, keyVar: "NO_SUCH_SECRET" } };
+  expect(await askEmbeddings(env, secret, ask, Date.now() + 5000)).toMatchObject({ failureClass: "auth" });
+});
+
+test("R-KB-45 a document's vectors may take several rows, and are found whether they are held or not", async () => {
+  const name = "rows";
+  const wide = plan({ version: "embed/words/4096", dimensions: 4096 });
+  const sections = Array.from({ length: 100 }, (_, index) => `## ${index}\n${index === 95 ? "zebra" : "horse"}`);
+  await collectionOf(name).put([given("a.md", sections.join("\n")), ...library], wide);
+  expect(await vectorRows(name)).toBe(5);
+  const { hits } = await found(name, ask("zebra", { embed: wide, k: 2 }));
+  expect(hits.map(({ section_label, score }) => [section_label, Math.round(score)])[0]).toEqual(["95", 1]);
+  const [held, read] = await runInDurableObject(collectionOf(name), (_object, { storage }) =>
+    [undefined, 0].map((maxHeld) => {
+      const vectors = collectionVectors(storage, PLACES, maxHeld);
+      const query = Float32Array.from({ length: 4096 }, (_, index) => (index % 7) / 300);
+      return [vectors.nearest(query, 500), vectors.nearest(query, 500, new Set([1]))];
+    }),
+  );
+  expect(held?.map(({ length }) => length)).toEqual([103, 100]);
+  expect(read).toEqual(held);
 });
