@@ -15,6 +15,7 @@ import { isContinuable } from "./continuation.ts";
 import { pass } from "./gate.ts";
 import { ingestEnd } from "./ingest-end.ts";
 import { runReaders } from "./readers.ts";
+import { runResearch } from "./research.ts";
 import { runAttempts } from "./run-attempts.ts";
 import { runLog, type LogOptions } from "./run-log.ts";
 import { runProducer } from "./run-producer.ts";
@@ -78,7 +79,7 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
   await pass(`${what} confirmed`, ctx);
 }
 
-export function openRun({ ctx, env, store, row, marks, request, ...options }: OpenRunOptions): OpenRun {
+export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs, agent } = row.plan;
   const tenant = runTenant(ctx, env, row);
   const chat = chatDelivery(ctx, env, store, row);
@@ -90,7 +91,7 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
     durableTo: marks.durableTo,
     onUnknown: () => apply({ type: "cancel", at: Date.now(), reason: "deleted" }),
   });
-  let { state } = options;
+  let { state, request } = options;
   let totalTimer: Timer | undefined;
   /** Ends what goes on beside the attempts. */
   const over = new AbortController();
@@ -115,6 +116,20 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
   // Beside the first model call, which costs no time that way; no tool is called before it is known.
   const wanted = state.phase === "sealed" ? Promise.resolve() : Promise.all([cancelUnwanted(), thread.begin()]);
   const calls = toolCalls({ ctx, env, row, request, over: over.signal, settled: () => log.settled(), wanted, apply });
+  const research = runResearch({
+    ctx,
+    env,
+    row,
+    request: () => request,
+    over: over.signal,
+    async complete(plan, asked) {
+      row.plan = plan;
+      request = asked;
+      store.complete(plan, asked);
+      await confirm(ctx, "research");
+    },
+    apply: (input) => apply(input),
+  });
   const wakes = runWakes({ ctx, tenant, apply, changes: (input) => transition(state, input).events.length > 0 });
   const readers = runReaders({
     log,
@@ -169,6 +184,9 @@ export function openRun({ ctx, env, store, row, marks, request, ...options }: Op
           break;
         case "title":
           ctx.waitUntil(findTitle());
+          break;
+        case "research":
+          research.begin();
           break;
         case "report":
           tenant.tell(effect.report);

@@ -127,16 +127,18 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
 }
 
 /** The run as a dialect knows it. */
-function dialectRun({ plan, startedAt }: RunRow, base: ThreadBase | undefined): DialectRun {
-  const { runId, chat, thread, chain, agent, ask, ingest } = plan;
+function dialectRun(row: RunRow, base: ThreadBase | undefined): DialectRun {
+  const { runId, chat, thread, chain, agent, ingest } = row.plan;
   const models = chain.flatMap(({ id, target }) => (target.model === undefined ? [] : [[id, target.model]]));
   return {
     runId,
-    startedAt,
+    startedAt: row.startedAt,
     models: Object.fromEntries(models),
     carried: agent?.carried ?? [],
     maxAttempts: chain.reduce((sum, { retries }) => sum + 1 + retries, 0),
-    ...(ask !== undefined && { ask }),
+    get ask() {
+      return row.plan.ask;
+    },
     ...(ingest !== undefined && { ingest }),
     ...(chat !== undefined && { chatId: chat.chatId }),
     ...(thread !== undefined && {

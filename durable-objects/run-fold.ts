@@ -4,7 +4,7 @@ import type { LogEntry } from "../schemas/event.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import { messagesOf } from "../src/providers/conversation.ts";
 import { evolve, passOver } from "../src/run/evolve.ts";
-import { initialState, type Charter, type RunState } from "../src/run/state.ts";
+import { initialState, type Found, type RunState } from "../src/run/state.ts";
 import { begunIn } from "../src/run/turns.ts";
 import { eventOf } from "../src/wire/log-entry.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
@@ -56,12 +56,15 @@ export function acceptedState({ plan, startedAt }: RunRow, request?: StartReques
       callIds: agent.callIds,
       ...(agent.title !== undefined && { title: agent.title }),
     },
-    ...(ask !== undefined && { found: foundBy(ask) }),
+    ...(ask !== undefined && (ask.research === undefined ? { found: foundBy(ask) } : { researches: true })),
   });
 }
 
-const foundBy = ({ hits, trace, refusal }: AskPlan): NonNullable<Charter["found"]> => ({
-  retrieval: { hits, ...(trace !== undefined && { trace }) },
+/** Nothing was looked for when the question could not be split. */
+export const foundBy = ({ hits, trace, refusal }: AskPlan): Found => ({
+  ...(refusal?.reason !== "multi_hop_decompose_failed" && {
+    retrieval: { hits, ...(trace !== undefined && { trace }) },
+  }),
   ...(refusal !== undefined && { refusal: refusal.text }),
 });
 

@@ -170,6 +170,17 @@ export function runLogStore(storage: DurableObjectStorage): RunLogStore {
         append(entries, reservedTo);
       });
     },
+    complete({ thread, ...kept }, request) {
+      const stored = thread === undefined ? kept : { ...kept, thread: withoutOpening(thread)[0] };
+      storage.transactionSync(() => {
+        const [row] = query("SELECT COALESCE(LENGTH(opening), 0) AS units FROM run WHERE id = 0");
+        const columns = texts.replace(
+          { plan: JSON.stringify(stored), request: JSON.stringify(request) },
+          Number(row?.["units"]),
+        );
+        query("UPDATE run SET plan = ?, request = ? WHERE id = 0", columns.plan, columns.request);
+      });
+    },
     flush(entries, reservedTo, place) {
       producer = place ?? producer;
       storage.transactionSync(() => append(entries, reservedTo));

@@ -11,6 +11,8 @@ type Query = (sql: string, ...bindings: SqlStorageValue[]) => Record<string, Sql
 export interface RunTexts {
   /** Stores them, inside the caller's transaction. What it answers is for the columns of the run's row. */
   keep(texts: Texts): Texts;
+  /** Likewise, of texts that take the place of others. `beside`: UTF-16 units that the row holds already. */
+  replace(texts: Pick<Texts, "plan" | "request">, beside: number): Pick<Texts, "plan" | "request">;
   /** A text whose column holds this. */
   read(name: TextName, column: string): string;
   /** The text is gone from its column, and so from here. */
@@ -23,21 +25,33 @@ export function runTexts(query: Query): RunTexts {
     query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'run_text'").length > 0;
   let large: boolean | undefined;
 
+  function write(named: Record<string, string>): void {
+    query(
+      `CREATE TABLE IF NOT EXISTS run_text (name TEXT NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL,
+       PRIMARY KEY (name, part)) WITHOUT ROWID`,
+    );
+    for (const [name, text] of Object.entries(named)) {
+      query("DELETE FROM run_text WHERE name = ?", name);
+      for (const [part, body] of cutText(text).entries()) {
+        query("INSERT INTO run_text (name, part, body) VALUES (?, ?, ?)", name, part, body);
+      }
+    }
+  }
+
   return {
     keep(kept) {
       const { plan, request, opening } = kept;
       large = plan.length + request.length + (opening ?? "").length > MAX_ROW;
       if (!large) return kept;
-      query(
-        `CREATE TABLE run_text (name TEXT NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL,
-         PRIMARY KEY (name, part)) WITHOUT ROWID`,
-      );
-      for (const [name, text] of Object.entries({ plan, request, opening: opening ?? "" })) {
-        for (const [part, body] of cutText(text).entries()) {
-          query("INSERT INTO run_text (name, part, body) VALUES (?, ?, ?)", name, part, body);
-        }
-      }
+      write({ plan, request, opening: opening ?? "" });
       return { plan: "", request: "", opening: opening === null ? null : "" };
+    },
+    replace({ plan, request }, beside) {
+      large ??= isThere();
+      large ||= plan.length + request.length + beside > MAX_ROW;
+      if (!large) return { plan, request };
+      write({ plan, request });
+      return { plan: "", request: "" };
     },
     read(name, column) {
       if (column !== "") return column;

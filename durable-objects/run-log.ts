@@ -93,6 +93,7 @@ function isFlushFirst(event: Logged): boolean {
     case "tool_call":
     case "tool_result":
     case "max_steps":
+    case "retrieval":
     case "terminal":
       return true;
     case "content_delta":
@@ -104,7 +105,6 @@ function isFlushFirst(event: Logged): boolean {
     case "tool_progress":
     case "preparation_progress":
     case "context_usage":
-    case "retrieval":
     case "title":
     case "other":
       return false;

@@ -56,6 +56,8 @@ export interface RunLogStore {
   marks(): Marks;
   /** The accept transaction: tables, the run, its first events and its first reservation. */
   accept(plan: RunPlan, startedAt: number, entries: readonly LogEntry[], reservedTo: number): void;
+  /** The plan and the request that the run goes on with, in the place of those that it was accepted with. One transaction. */
+  complete(plan: RunRow["plan"], request: RunPlan["request"]): void;
   /**
    * One transaction: the entries, and the mark up to which later ones may be shown before they are stored. `producer`: where
    * the producer stands with them, here and in what is written later.

@@ -19,7 +19,7 @@ export function stateOf(row: RunRow, state: RunState, lastSequence: number, cost
   const { outcome } = state;
   const provenance = outcome?.provenance ?? provenanceOf(state);
   const attempts = provenance?.attempts ?? [];
-  const usage = outcome?.usage ?? totalUsage(state.attempts);
+  const usage = outcome?.usage ?? totalUsage(state.attempts, state.asides);
   return {
     schemaVersion: "1.0",
     runId: row.plan.runId,

@@ -85,7 +85,8 @@ const toolCallDelta = v.looseObject({
 });
 const usageReport = v.looseObject({
   ...accountedUsageSchema.entries,
-  attempt: index,
+  /** Left out: what a model was asked beside all attempts. */
+  attempt: v.optional(index),
 });
 const attempt = v.looseObject({
   attempt: index,

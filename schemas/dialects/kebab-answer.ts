@@ -18,7 +18,7 @@ export const askRequestSchema = v.object({
   seed: v.nullish(v.pipe(v.number(), v.integer())),
   /** The retrieval's trace goes with its hits. */
   explain: v.nullish(v.boolean()),
-  /** Not served here: anything but `false` is refused. */
+  /** The run splits the question into others first, and looks for each of them. */
   multi_hop: v.nullish(v.boolean()),
   /** The conversation that the question goes on with, which is made when it is not there. */
   conversation: v.nullish(threadIdSchema),
@@ -35,12 +35,29 @@ const answerCitationSchema = v.object({
   stale: v.boolean(),
 });
 
+/** One call of a model, or what stood in its place. */
+const hopSchema = v.object({
+  iter: count,
+  kind: v.picklist(["decompose", "decide", "synthesize"]),
+  /** What the model wants to know next. */
+  sub_queries: v.array(v.string()),
+  /** Sources that the searches before it have added. */
+  context_chunks_added: count,
+  /** No model was asked: a limit was reached. */
+  forced_stop: v.boolean(),
+  /** Milliseconds; 0 for no call. */
+  llm_call_ms: count,
+});
+export type AnswerHop = v.InferOutput<typeof hopSchema>;
+
 export const answerSchema = v.object({
   schema_version: v.literal("answer.v1"),
   answer: v.string(),
   citations: v.array(answerCitationSchema),
   grounded: v.boolean(),
-  refusal_reason: v.nullable(v.picklist(["score_gate", "llm_self_judge", "no_chunks", "llm_stream_aborted"])),
+  refusal_reason: v.nullable(
+    v.picklist(["score_gate", "llm_self_judge", "no_chunks", "llm_stream_aborted", "multi_hop_decompose_failed"]),
+  ),
   model: v.object({ id: v.string(), provider: v.string(), dimensions: v.null() }),
   /** Of a search that compared vectors and found something. */
   embedding: v.nullable(v.object({ id: v.string(), provider: v.string(), dimensions: v.nullable(count) })),
@@ -56,6 +73,8 @@ export const answerSchema = v.object({
   }),
   /** Milliseconds from the start of the run to its end. */
   usage: v.object({ prompt_tokens: count, completion_tokens: count, latency_ms: count }),
+  /** Of a question that was split into others. */
+  hops: v.exactOptional(v.array(hopSchema)),
   created_at: dateTime,
   conversation_id: v.nullable(threadIdSchema),
   turn_index: v.nullable(count),

@@ -187,7 +187,8 @@ const changeBy = (view: RunView, { type, payload, sequence, timestamp }: Receive
     case "tool_result":
       return { tools: toolsAfter(view.tools, type, payload) };
     case "usage": {
-      const attempt = numberIn(payload, "attempt") ?? 0;
+      // What was used beside all attempts counts by itself.
+      const attempt = numberIn(payload, "attempt") ?? -1 - sequence;
       return { usage: new Map([...view.usage, [attempt, payload]]) };
     }
     case "attempt": {

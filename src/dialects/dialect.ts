@@ -11,8 +11,8 @@ export interface DialectRun extends FollowedRun {
   /** Unix epoch, milliseconds. */
   startedAt: number;
   chatId?: string;
-  /** What was found for the question that the run answers. */
-  ask?: AskPlan;
+  /** What was found for the question that the run answers. A run that still has to find it comes to have another one. */
+  readonly ask?: AskPlan | undefined;
   /** The run keeps documents. */
   ingest?: IngestPlan;
   /** Of one step, at most. */

@@ -19,8 +19,9 @@ export const kebabNdjson: EntryDialect = {
   // What was withdrawn is replaced by the text of `final`.
   replaces: true,
   ending: "",
-  encoder({ ask = nothingFound, ingest }) {
+  encoder(run) {
     return (entry) => {
+      const { ask = nothingFound, ingest } = run;
       if (ingest !== undefined) return numbered(ingestLines(entry, ingest, dateText(entry.at)), entry.sequence);
       if (entry.type === "content_delta") return token(entry, ask);
       if (entry.type === "retrieval") return retrievalDone(entry);
@@ -69,12 +70,13 @@ function retrievalDone({ sequence, at, payload }: LogEntry): string {
   return line({ ...event("retrieval_done", at), hits, ...(trace !== undefined && { trace }), sequence });
 }
 
-/** `final` only where the model came to an end: what was refused beforehand, cancelled or failed has the last line alone. */
+/** `final` only where a model came to an end: what was refused before one was asked, cancelled or failed has the last line alone. */
 function ending({ sequence, at, payload }: LogEntry, ask: AskPlan): string {
   const outcome = v.safeParse(outcomeSchema, parseJson(payload)?.value);
   if (!outcome.success) return "";
   if (outcome.output.outcome === "error") return line({ ...askError(outcome.output.error), sequence });
-  const answer = answerOf(ask, outcome.output, dateText(at));
-  const isFinal = outcome.output.outcome === "completed" && ask.refusal === undefined;
+  const answer = answerOf(ask, outcome.output, at, dateText(at));
+  const isAsked = ask.refusal === undefined || ask.refusal.reason === "multi_hop_decompose_failed";
+  const isFinal = outcome.output.outcome === "completed" && isAsked;
   return (isFinal ? line({ ...event("final", at), answer }) : "") + line({ ...answer, sequence });
 }

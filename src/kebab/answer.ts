@@ -1,9 +1,10 @@
 // A run's outcome as answer.v1: the one place that says whether an answer is grounded, and if not, why. Derived from the outcome and what was found, and kept nowhere.
 import type { AskPlan } from "../../schemas/ask.ts";
-import type { KebabAnswer } from "../../schemas/dialects/kebab-answer.ts";
+import type { AnswerHop, KebabAnswer } from "../../schemas/dialects/kebab-answer.ts";
 import type { KebabHit } from "../../schemas/dialects/kebab.ts";
 import type { Outcome } from "../../schemas/outcome.ts";
 import { groundingOf } from "./grounding.ts";
+import { hop } from "./research.ts";
 
 /** Hits that a question below the gate is shown. */
 export const NEAR_MISSES = 3;
@@ -12,8 +13,8 @@ export type Ended = Exclude<Outcome, { outcome: "error" }>;
 
 type Judged = Pick<KebabAnswer, "answer" | "citations" | "grounded" | "refusal_reason">;
 
-/** `createdAt`: when the run ended, as RFC 3339 writes it. */
-export function answerOf(ask: AskPlan, outcome: Ended, createdAt: string): KebabAnswer {
+/** `at`: when the run ended, Unix epoch, milliseconds; `createdAt`: the same as RFC 3339 writes it. */
+export function answerOf(ask: AskPlan, outcome: Ended, at: number, createdAt: string): KebabAnswer {
   const { usage, telemetry, provenance } = outcome;
   const isAsked = ask.refusal === undefined;
   return {
@@ -40,11 +41,20 @@ export function answerOf(ask: AskPlan, outcome: Ended, createdAt: string): Kebab
       completion_tokens: isAsked ? (usage?.outputTokens ?? 0) : 0,
       latency_ms: Math.round(telemetry?.totalMs ?? 0),
     },
+    ...(ask.hops !== undefined && { hops: hopsOf(ask.hops, outcome, at) }),
     created_at: createdAt,
     conversation_id: ask.conversation?.id ?? null,
     turn_index: ask.conversation?.turnIndex ?? null,
     run_id: outcome.runId,
   };
+}
+
+/** Those of the research, and the answer itself when a model was asked for it. */
+function hopsOf(hops: readonly AnswerHop[], { provenance }: Ended, at: number): AnswerHop[] {
+  const [first] = provenance?.attempts ?? [];
+  if (first === undefined) return [...hops];
+  const llm_call_ms = Math.max(0, at - first.startedAt);
+  return [...hops, hop(hops.length, "synthesize", { llm_call_ms })];
 }
 
 function judged(ask: AskPlan, outcome: Ended): Judged {

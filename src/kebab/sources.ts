@@ -1,5 +1,6 @@
 // What a model reads to answer a question: chunks packed as numbered sources, and the rules for citing them. A document's text is never more than quoted matter.
 import type { KebabHit } from "../../schemas/dialects/kebab.ts";
+import type { PlannedTarget } from "../../schemas/plan.ts";
 
 /** Characters of a token. */
 const TOKEN = 4;
@@ -10,6 +11,8 @@ const MIN_ANSWER = 1024;
 /** Tokens that stay free in the model's context. */
 const MARGIN = 256;
 const LEAST = 64;
+/** What a model takes in, where the configuration says nothing of it. */
+const CONTEXT_TOKENS = 128_000;
 
 /** Characters of texts that can be of use. */
 export const MAX_SOURCE_CHARS = MAX_CONTEXT * TOKEN;
@@ -21,7 +24,7 @@ export interface Packed {
 }
 
 /** `texts`: those of the first hits. At least one is packed, whatever its size. */
-export function packSources(hits: readonly KebabHit[], texts: readonly string[]): Packed {
+export function packSources(hits: readonly KebabHit[], texts: readonly (string | undefined)[]): Packed {
   const sources: string[] = [];
   let size = 0;
   for (const [index, hit] of hits.entries()) {
@@ -67,6 +70,17 @@ export const turnTokens = ({ text }: Packed): number => Math.max(0, MAX_CONTEXT 
 export function answerTokens(prompt: string, given: string, contextTokens: number): number {
   const left = Math.max(MIN_ANSWER, MAX_CONTEXT - tokensOf(given));
   return Math.max(LEAST, Math.min(left, contextTokens - tokensOf(prompt) - MARGIN));
+}
+
+/** The same for messages whose first are the rules and whose last is the question with its sources. */
+export function answerRoom(
+  messages: readonly { content: string }[],
+  packed: Packed,
+  chain: readonly Pick<PlannedTarget, "target">[],
+): number {
+  const texts = messages.map(({ content }) => content);
+  const contextTokens = Math.min(...chain.map(({ target }) => target.contextTokens ?? CONTEXT_TOKENS));
+  return answerTokens(texts.join(""), texts.slice(1, -1).join("") + packed.text, contextTokens);
 }
 
 export const tokensOf = (text: string): number => Math.ceil(text.length / TOKEN);

@@ -1,7 +1,7 @@
 // Earlier turns of a conversation: what of them is looked for with a new question, and which of them a model reads. Pure.
 import type { Message } from "../../schemas/run.ts";
 import { firstCharacters } from "../wire/characters.ts";
-import { tokensOf } from "./sources.ts";
+import { ANSWER_RULES, tokensOf, turnTokens, type Packed } from "./sources.ts";
 
 /** A question, and what was said to it. */
 export interface Turn {
@@ -47,6 +47,14 @@ export function followUpQuery(question: string, turns: readonly Turn[], noEviden
   return last === undefined ? undefined : `${question}\n${firstCharacters(last.answer, QUERY_CHARS)}`;
 }
 
+/** What a question may refer to: the beginning of the last turn. Empty where there is none. */
+export function saidBefore(turns: readonly Turn[]): { before?: Turn } {
+  const last = turns.at(-1);
+  if (last === undefined) return {};
+  const [question, answer] = [last.question, last.answer].map((text) => firstCharacters(text, QUERY_CHARS));
+  return { before: { question: question ?? "", answer: answer ?? "" } };
+}
+
 /** The newest turns that fit into so many tokens, oldest first; of the last one, the beginning in any case. */
 export function packTurns(turns: readonly Turn[], room: number): Turn[] {
   const packed: Turn[] = [];
@@ -74,3 +82,10 @@ export const turnMessages = (turns: readonly Turn[]): TurnMessage[] =>
     { role: "user", content: question },
     { role: "assistant", content: answer },
   ]);
+
+/** What a model is sent: the rules, the turns that there is room for beside the sources, and the question. */
+export const askMessages = (prompt: string, earlier: readonly Turn[], packed: Packed) => [
+  { role: "system" as const, content: ANSWER_RULES },
+  ...turnMessages(packTurns(earlier, turnTokens(packed))),
+  { role: "user" as const, content: prompt },
+];

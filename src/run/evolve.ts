@@ -41,6 +41,10 @@ export function evolve(state: RunState, event: LogEvent): RunState {
     case "usage": {
       const { attempt, ...usage } = event.payload;
       heap(next, event.payload);
+      if (attempt === undefined) {
+        next.asides = [...next.asides, usage];
+        break;
+      }
       next.attempts = patch(next.attempts, attempt, { usage });
       next.volatile = withoutUsage(next.volatile, attempt);
       break;
@@ -88,6 +92,9 @@ export function evolve(state: RunState, event: LogEvent): RunState {
       next.capped = true;
       break;
     case "retrieval":
+      heap(next, event.payload);
+      next.retrieved = true;
+      break;
     case "tool_progress":
     case "preparation_progress":
     case "context_usage":

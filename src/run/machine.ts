@@ -5,15 +5,24 @@ import type { ProviderEvent } from "../../schemas/provider.ts";
 import { PUSHED, type PushedEvent } from "../../schemas/push.ts";
 import type { ToolResult } from "../../schemas/tool.ts";
 import { hear } from "./answer.ts";
-import { hedge, openFirst, retry } from "./chain.ts";
+import { hedge, retry } from "./chain.ts";
 import { cancel, complete, fail, failAttempt } from "./endings.ts";
 import { failedOutcome } from "./outcome.ts";
 import { loseProducer, takePushed } from "./pushed.ts";
 import { recover, resume } from "./recovery.ts";
-import { logRetrieval, refuse } from "./retrieval.ts";
-import { liveAttempts, type RunState } from "./state.ts";
+import {
+  askedAside,
+  begin,
+  isResearching,
+  prepares,
+  research,
+  researched,
+  researchFailed,
+  type Aside,
+} from "./research.ts";
+import { liveAttempts, type Found, type RunState } from "./state.ts";
 import { abort, emit, telemetry, type Step } from "./step.ts";
-import { startSteps, toolDone, toolProgress } from "./steps.ts";
+import { toolDone, toolProgress } from "./steps.ts";
 import { named, nameProvisionally } from "./titles.ts";
 
 /** What happens to a run. `at` is Unix epoch milliseconds. */
@@ -29,6 +38,14 @@ export type Input =
   | { type: "tool_progress"; at: number; tasks: Payload<"tool_progress">["tasks"]; phase?: string }
   /** The title that the machine asked for; without one, or when the wait for it is over, none will come. */
   | { type: "title"; at: number; title?: string }
+  /** What the run's research was asked to find; `promptBytes`: what a model reads now. It stands in the run's plan on disk. */
+  | { type: "researched"; at: number; found: Found; promptBytes: number }
+  /** The research cannot go on: how each target failed that was asked, the last one at last. */
+  | { type: "research_failed"; at: number; failures: readonly Failure[] }
+  /** How far it is. */
+  | { type: "preparing"; at: number; progress: Payload<"preparation_progress"> }
+  /** A model was asked beside the attempts. */
+  | ({ type: "aside"; at: number } & Aside)
   /** Events of a pushed run, as its producer says them; each was held against the run. */
   | { type: "pushed"; at: number; events: readonly PushedEvent[] }
   /** The producer of a pushed run said nothing for longer than it may. */
@@ -72,6 +89,18 @@ export function transition(state: RunState, input: Input): Step {
       break;
     case "title":
       named(step, input.at, input.title);
+      break;
+    case "researched":
+      researched(step, input.at, input.found, input.promptBytes);
+      break;
+    case "research_failed":
+      researchFailed(step, input.at, input.failures);
+      break;
+    case "preparing":
+      prepares(step, input.at, input.progress);
+      break;
+    case "aside":
+      askedAside(step, input.at, input);
       break;
     case "pushed":
       if (isPushed(state)) takePushed(step, input.at, input.events);
@@ -128,8 +157,6 @@ function start(step: Step, at: number, unavailable: readonly string[], unsupport
   for (const parameter of unsupported) {
     emit(step, at, { type: "diagnostic", payload: { code: "parameter_unsupported", parameter } });
   }
-  logRetrieval(step, at);
-  if (refuse(step, at)) return;
-  if (step.state.charter.agent === undefined) openFirst(step, at, first);
-  else startSteps(step, at);
+  if (isResearching(step.state)) research(step);
+  else begin(step, at, first);
 }

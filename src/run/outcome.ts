@@ -136,11 +136,14 @@ export function damagedOutcome(state: RunState, at: number): Outcome {
   return errorOutcome(state, at, { errorClass, message, retryable: false, details: { ...details } });
 }
 
-/** Every target failed with a class that falls back: one Unavailable that still says what each did. */
-export function exhaustedOutcome(state: RunState, at: number): Outcome {
-  const attempts = stepAttempts(state);
-  const last = attempts.at(-1);
-  const passing = attempts.filter(
+/** Every target failed with a class that falls back: one Unavailable that still says what each did. `tried`: how each of them failed. */
+export function exhaustedOutcome(
+  state: RunState,
+  at: number,
+  tried: readonly Pick<AttemptRecord, "failureClass" | "retryAfterMs">[] = stepAttempts(state),
+): Outcome {
+  const last = tried.at(-1);
+  const passing = tried.filter(
     ({ failureClass }) => failureClass !== undefined && failurePolicies[failureClass].retryable,
   );
   const hints = passing.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
@@ -185,11 +188,14 @@ export function attemptedProviderIds(attempts: readonly AttemptRecord[]): string
 }
 
 /**
- * Usage of all attempts added up; a field appears when some attempt has it, a total when all have one, and `estimated` when
- * some part is.
+ * Usage of all attempts, and of what was asked beside them, added up; a field appears when some part has it, a total when all
+ * have one, and `estimated` when some part is.
  */
-export function totalUsage(attempts: readonly AttemptRecord[]): AccountedUsage | undefined {
-  const reports = attempts.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+export function totalUsage(
+  attempts: readonly AttemptRecord[],
+  asides: readonly AccountedUsage[] = [],
+): AccountedUsage | undefined {
+  const reports = [...asides, ...attempts.flatMap(({ usage }) => (usage === undefined ? [] : [usage]))];
   if (reports.length === 0) return undefined;
   const total: Record<string, number> = {};
   for (const report of reports) {
@@ -242,7 +248,7 @@ function hasFallenBack({ charter, attempts }: RunState): boolean {
 /** Titles, usage, telemetry and provenance as they will stand once the terminal is applied. */
 function accounts(state: RunState, at: number, outcome: Outcome["outcome"]) {
   const settled = { ...state, attempts: settleAttempts(state.attempts, outcome) };
-  const usage = totalUsage(settled.attempts);
+  const usage = totalUsage(settled.attempts, settled.asides);
   const provenance = provenanceOf(settled);
   return {
     ...(state.titles.length > 0 && { titles: [...state.titles] }),

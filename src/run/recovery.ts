@@ -1,17 +1,12 @@
 // How a run that was found live goes on: voids what was lost, restates what holds, and opens its target again. No storage in it.
-import type { Failure } from "../../schemas/failure.ts";
 import { continuation, decideAgain, isShown, open, openFirst } from "./chain.ts";
 import { fail, failAttempt, supersede } from "./endings.ts";
 import { damagedOutcome, failedOutcome } from "./outcome.ts";
-import { refuse } from "./retrieval.ts";
+import { interrupted, isResearching, researchAgain } from "./research.ts";
+import { logRetrieval, refuse } from "./retrieval.ts";
 import { liveAttempts, onMidStreamFailure, speaker, stepAttempts, stepChain } from "./state.ts";
 import { emit, retract, type Step } from "./step.ts";
 import { isOver, resumeSteps } from "./steps.ts";
-
-const interrupted: Failure = {
-  failureClass: "interrupted",
-  message: "The run was interrupted by a restart of the server.",
-};
 
 /** Voids what may have been seen and was lost, and restates what a reader must show instead. */
 export function recover(step: Step, at: number, reservedTo: number, damaged: boolean): void {
@@ -28,6 +23,8 @@ export function recover(step: Step, at: number, reservedTo: number, damaged: boo
 
 /** The crash was ours, so the same target gets another try; what was shown decides as after any failure. */
 export function resume(step: Step, at: number, recoveries: number): void {
+  if (isResearching(step.state)) return researchAgain(step, at, recoveries);
+  logRetrieval(step, at);
   if (refuse(step, at)) return;
   const { charter, calls, stepBegun, stepEnd } = step.state;
   const isAsked = charter.agent === undefined || (stepBegun && stepEnd === undefined);

@@ -4,16 +4,19 @@ import { emit, type Step } from "./step.ts";
 
 /** Readers may show the sources before the model has said a word. */
 export function logRetrieval(step: Step, at: number): void {
-  const { found } = step.state.charter;
-  if (found !== undefined) emit(step, at, { type: "retrieval", payload: found.retrieval });
+  const { charter, retrieved } = step.state;
+  const payload = charter.found?.retrieval;
+  if (payload !== undefined && !retrieved) emit(step, at, { type: "retrieval", payload });
 }
 
 /** Too little was found: the run completes with the words for that, and asks no model. False when it goes on. */
 export function refuse(step: Step, at: number): boolean {
   const refusal = step.state.charter.found?.refusal;
   if (refusal === undefined) return false;
-  if (!step.state.announced) emit(step, at, { type: "lifecycle", payload: { phase: "started" } });
-  if (step.state.text !== refusal) emit(step, at, { type: "content_snapshot", payload: { text: refusal } });
+  if (step.state.text !== refusal) {
+    if (!step.state.announced) emit(step, at, { type: "lifecycle", payload: { phase: "started" } });
+    emit(step, at, { type: "content_snapshot", payload: { text: refusal } });
+  }
   complete(step, at, "stop");
   return true;
 }

@@ -5,11 +5,18 @@ import type { Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
 import type { Asks, PlannedTarget, RouteDecision } from "../../schemas/plan.ts";
 import type { AgentPlan, CallRecord, CarriedCall, ServerTool } from "../../schemas/tool.ts";
+import type { AccountedUsage } from "../../schemas/usage.ts";
 import { nothingVolatile, type Volatile } from "./volatile.ts";
 
 /** What of an agent's plan decides about steps and calls. */
 export interface Agent extends Pick<AgentPlan, "maxSteps" | "carried" | "callIds" | "title"> {
   tools: readonly Pick<ServerTool, "name" | "confirmation" | "idempotent">[];
+}
+
+/** `retrieval` is left out when the run never came to look for anything. */
+export interface Found {
+  retrieval?: Payload<"retrieval">;
+  refusal?: string;
 }
 
 /** What a run was accepted with, as far as its rules depend on it. */
@@ -36,7 +43,9 @@ export interface Charter {
   /** The run is carried out elsewhere: a producer pushes its events, and no target is called. */
   isPushed?: boolean;
   /** What the run begins with, when it answers from documents. `refusal`: the answer, for which no model is asked. */
-  found?: { retrieval: Payload<"retrieval">; refusal?: string };
+  found?: Found;
+  /** The run has to find that itself first. */
+  researches?: boolean;
   /** The text that the conversation ends in, when that is the assistant's: the first step's model goes on from it. Only a live run has it. */
   begun?: string;
 }
@@ -59,10 +68,14 @@ export interface RunState {
   reasoning: string;
   outputBytes: number;
   attempts: readonly AttemptRecord[];
+  /** What models have used that were asked beside the attempts. */
+  asides: readonly AccountedUsage[];
   /** Some output was delivered; a retraction does not undo it. */
   committed: boolean;
   /** `lifecycle started` was logged. */
   announced: boolean;
+  /** What was found was logged. */
+  retrieved: boolean;
   /** Number of the present step, and whether its start was logged: before the first one, carried calls are settled. */
   step: number;
   stepBegun: boolean;
@@ -106,8 +119,10 @@ export function initialState(charter: Charter): RunState {
     reasoning: "",
     outputBytes: 0,
     attempts: [],
+    asides: [],
     committed: false,
     announced: false,
+    retrieved: false,
     step: 0,
     stepBegun: false,
     stepEnd: undefined,

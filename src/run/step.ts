@@ -20,6 +20,8 @@ export type Effect =
   | { type: "call"; toolCallId: string; toolName: string; input: JsonRecord; inputJson?: string }
   /** Asks a model for a title of the conversation. What comes of it is the input `title`. */
   | { type: "title" }
+  /** Finds what the answer is to be made from. What comes of it is the input `researched` or `research_failed`. */
+  | { type: "research" }
   /** How a target did, for the tenant's other runs. */
   | { type: "report"; report: TargetReport }
   | { type: "telemetry"; telemetry: Telemetry };

@@ -148,7 +148,7 @@ function take(next: Following, event: LogEvent, told: Told[]): void {
       return takeAttempt(next, event, told);
     case "usage": {
       const { attempt, ...usage } = event.payload;
-      next.usages = { ...next.usages, [attempt]: usage };
+      if (attempt !== undefined) next.usages = { ...next.usages, [attempt]: usage };
       return;
     }
     case "step":

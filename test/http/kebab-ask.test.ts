@@ -393,7 +393,7 @@ test.each<[Record<string, unknown>, number, string, Record<string, unknown>]>([
   [{ mode: "fuzzy" }, 400, "generic", { field: "mode" }],
   [{ route: "nowhere" }, 400, "generic", { field: "route" }],
   [{ collection: "a/b" }, 400, "generic", { field: "collection" }],
-  [{ multi_hop: true }, 400, "generic", { field: "multi_hop" }],
+  [{ multi_hop: "yes" }, 400, "generic", { field: "multi_hop" }],
   [{ conversation: "a.b" }, 400, "generic", { field: "conversation" }],
   [{ mode: "hybrid" }, 404, "not_indexed", { found: "none" }],
   [{ collection: "nobody" }, 404, "not_indexed", { expected: "nobody", found: "none" }],

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { failureClassSchema } from "../../schemas/failure.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { transition, type Input } from "../../src/run/machine.ts";
-import { initialState, liveAttempt, type Charter } from "../../src/run/state.ts";
+import { initialState, liveAttempt, type Charter, type Found } from "../../src/run/state.ts";
 import { charter, cut, done, EPOCH, fails, shown, snapshot, stopped, text } from "./scenarios/drive.ts";
 import { extend, faults, historyOf, storedFaults, type History } from "./scenarios/invariants.ts";
 
@@ -84,9 +84,56 @@ const ending: fc.Arbitrary<Input> = fc.oneof(
   fc.record({ type: fc.constant("cancel" as const), at, reason: words }),
   fc.record({ type: fc.constant("cancel" as const), at }),
 );
-const inputs = fc.array(fc.oneof({ weight: 6, arbitrary: provider }, { weight: 1, arbitrary: ending }), {
-  maxLength: 16,
+/** What comes of a research; to a run that makes none it means nothing. */
+const found: fc.Arbitrary<Found> = fc.record(
+  { retrieval: fc.constant({ hits: [{ rank: 1 }] }), refusal: fc.constantFrom("", "N") },
+  { requiredKeys: [] },
+);
+const failure = fc
+  .constantFrom(...failureClassSchema.options)
+  .map((failureClass) => ({ failureClass, message: `Failed as ${failureClass}.` }));
+const aside: fc.Arbitrary<Input> = fc
+  .record({ targetId: fc.constant("a"), startedAt: at, usage, failure }, { requiredKeys: ["targetId", "startedAt"] })
+  .chain((fields) => at.map((time): Input => ({ type: "aside", at: time, ...fields })));
+const researched: fc.Arbitrary<Input> = fc.record({
+  type: fc.constant("researched" as const),
+  at,
+  found,
+  promptBytes: fc.nat(99),
 });
+const research: fc.Arbitrary<Input> = fc.oneof(
+  {
+    weight: 1,
+    arbitrary: at.map((time): Input => ({
+      type: "preparing",
+      at: time,
+      progress: { providerId: "a", task: "decide" },
+    })),
+  },
+  { weight: 3, arbitrary: aside },
+  { weight: 5, arbitrary: researched },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("research_failed" as const),
+      at,
+      failures: fc.array(failure, { maxLength: 3 }),
+    }),
+  },
+);
+const inputs = fc
+  .tuple(
+    fc.array(research, { maxLength: 3 }),
+    fc.array(
+      fc.oneof(
+        { weight: 6, arbitrary: provider },
+        { weight: 1, arbitrary: ending },
+        { weight: 1, arbitrary: research },
+      ),
+      { maxLength: 16 },
+    ),
+  )
+  .map((parts) => parts.flat());
 const charters: fc.Arbitrary<Charter> = fc
   .record({
     targets: fc.integer({ min: 1, max: 4 }),
@@ -97,6 +144,7 @@ const charters: fc.Arbitrary<Charter> = fc
     hedgeAfterMs: fc.constantFrom(undefined, 500),
     onMidStreamFailure: fc.constantFrom("fail" as const, "retract" as const, "continue" as const),
     maxOutputBytes: fc.oneof(fc.constant(1_000_000), fc.integer({ min: 1, max: 40 })),
+    researches: fc.boolean(),
   })
   .map(({ targets, retries, continues, tools, json, ...fields }) => {
     const of = charter(["a", "b", "c", "d"].slice(0, targets), { ...fields, asks: { promptBytes: 40, tools, json } });
@@ -144,7 +192,11 @@ test("R-FALL-10 R-USAGE-1 R-USAGE-2 the outcome's usage is the sum of the last r
   fc.assert(
     fc.property(charters, inputs, (of, script) => {
       const reported = new Map<number, Record<string, number>>();
+      const asides: Record<string, number>[] = [];
       const end = play(of, script, (before, input) => {
+        if (input.type === "aside" && before.state.phase === "running" && before.state.charter.researches === true) {
+          if (input.usage !== undefined) asides.push(Object.fromEntries(counted(input.usage)));
+        }
         // What this attempt said before it ended, read off the input itself.
         if (input.type !== "provider" || liveAttempt(before.state, input.attempt) === undefined) return;
         const verdict = input.events.findIndex(({ type }) => type === "verdict");
@@ -157,10 +209,10 @@ test("R-FALL-10 R-USAGE-1 R-USAGE-2 the outcome's usage is the sum of the last r
       // What a provider had reported when our object died is forgotten with it.
       fc.pre(!script.some(({ type }) => type === "recover" || type === "resume"));
       const sum: Record<string, number> = {};
-      const ledger = [...reported.values()];
+      const ledger = [...reported.values(), ...asides];
       for (const event of end.events) {
         if (event.type !== "usage" || event.payload.estimated !== true) continue;
-        const { attempt, ...estimate } = event.payload;
+        const { attempt = -1, ...estimate } = event.payload;
         expect(reported.has(attempt)).toBe(false);
         expect(end.state.attempts[attempt]?.status).not.toBe("completed");
         ledger.push(Object.fromEntries(counted(estimate)));
@@ -168,7 +220,7 @@ test("R-FALL-10 R-USAGE-1 R-USAGE-2 the outcome's usage is the sum of the last r
       for (const entry of ledger) for (const [key, value] of Object.entries(entry)) sum[key] = (sum[key] ?? 0) + value;
       // A total of some attempts would be none.
       if (ledger.some((entry) => entry["totalTokens"] === undefined)) delete sum["totalTokens"];
-      const estimated = ledger.length > reported.size;
+      const estimated = ledger.length > reported.size + asides.length;
       const expected = ledger.length === 0 ? undefined : { ...sum, ...(estimated && { estimated }) };
       expect(end.state.outcome?.usage).toEqual(expected);
     }),

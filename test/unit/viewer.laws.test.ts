@@ -25,6 +25,7 @@ function memoryStore(): RunLogStore {
     request: () => undefined,
     marks: () => ({ durableTo: stored.length - 1, reservedTo }),
     accept: () => undefined,
+    complete: () => undefined,
     flush: add,
     recover: (entries, reserved) => add(entries, reserved),
     seal: (entries) => add(entries, stored.length + entries.length - 1),

@@ -30,7 +30,13 @@ export function extend(history: History, step: Step): History {
 /** What is wrong with a step; empty when all holds. */
 export function faults(before: History, input: Input, step: Step): string[] {
   const after = extend(before, step);
-  return [...stepFaults(before, input, step), ...logFaults(after), ...fallbackFaults(after), ...outcomeFaults(after)];
+  return [
+    ...stepFaults(before, input, step),
+    ...logFaults(after),
+    ...researchFaults(after),
+    ...fallbackFaults(after),
+    ...outcomeFaults(after),
+  ];
 }
 
 function* stepFaults(before: History, input: Input, step: Step): Generator<string> {
@@ -97,6 +103,20 @@ function isRetraction(events: readonly LogEvent[], index: number): boolean {
   return over && events[index]?.type === "content_snapshot";
 }
 
+/** What is found comes once, and before a model is asked for the answer. */
+function* researchFaults({ state, events, effects }: History): Generator<string> {
+  const found = events.flatMap(({ type }, index) => (type === "retrieval" ? [index] : []));
+  const opened = events.findIndex(({ type }) => type === "attempt");
+  if (found.length > 1) yield "what was found was logged twice";
+  if (opened >= 0 && (found[0] ?? -1) > opened) yield "what was found was logged after an attempt";
+  if (state.retrieved !== found.length > 0) yield "the state does not know whether what was found was logged";
+  const { researches, found: stated } = state.charter;
+  if (researches === true && opened >= 0) yield "a target was opened while the run researched";
+  if (opened >= 0 && stated?.refusal !== undefined) yield "a target was opened for a refusal";
+  const asked = effects.filter(({ type }) => type === "research").length;
+  if (asked > 0 && state.charter.chain.length === 0) yield "a research without anybody to ask";
+}
+
 function* fallbackFaults({ state, events, effects }: History): Generator<string> {
   const { chain, onMidStreamFailure, hedgeAfterMs } = state.charter;
   const opened = effects.flatMap((effect) => (effect.type === "open" ? [effect] : []));
@@ -131,7 +151,8 @@ function* fallbackFaults({ state, events, effects }: History): Generator<string>
       if (!continues && (shownNow.text !== "" || shownNow.reasoning !== ""))
         yield "a target was opened over shown text";
     }
-    if (outputTypes.has(event.type)) committed = true;
+    // The words of a refusal are the server's own: they are said at once, and no attempt has shown anything.
+    if (outputTypes.has(event.type) && state.charter.found?.refusal === undefined) committed = true;
     if (event.type === "tool_call") called = true;
   }
   if (state.committed !== committed) yield "the state does not know whether output was shown";

@@ -86,7 +86,6 @@ async function readAsk({ request, config, tenant }: KebabContext): Promise<Kebab
   const collection = asked.collection ?? DEFAULT_COLLECTION;
   if (asked.question.trim() === "") return kebabRefused(invalidInput("question", "The question is empty."));
   if (!isCollectionName(collection)) return kebabRefused(invalidInput("collection", "This names no collection."));
-  if (asked.multi_hop === true) return kebabRefused(notServed("multi_hop"));
   if ((asked.mode ?? "lexical") !== "lexical" && embedPlanOf(config) === undefined) return kebabRefused(noEmbeddings);
   return kebabFound({
     body: asked,
@@ -96,7 +95,3 @@ async function readAsk({ request, config, tenant }: KebabContext): Promise<Kebab
     idempotencyKey: key,
   });
 }
-
-/** Refused by name, never ignored. */
-const notServed = (field: string): KebabProblem =>
-  invalidInput(field, `${field} asks for something that this server does not do.`);

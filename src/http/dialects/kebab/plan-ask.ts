@@ -1,34 +1,24 @@
 // What is found for a question, whether that is enough, and the plan of the run that answers from it. What was found is part of the plan: nothing is looked for twice.
-import type { AskPlan, AskRefusal } from "../../../../schemas/ask.ts";
+import type { AskPlan, ResearchPlan } from "../../../../schemas/ask.ts";
 import type { SearchAnswer, SearchAsk } from "../../../../schemas/collection.ts";
+import type { Config } from "../../../../schemas/config.ts";
 import type { AskRequest } from "../../../../schemas/dialects/kebab-answer.ts";
-import type { KebabHit, SearchTrace } from "../../../../schemas/dialects/kebab.ts";
+import type { SearchTrace } from "../../../../schemas/dialects/kebab.ts";
 import type { EmbeddingUsed } from "../../../../schemas/embedding.ts";
 import type { RunPlan } from "../../../../schemas/plan.ts";
-import type { StartRequest } from "../../../../schemas/run.ts";
+import type { Message, StartRequest } from "../../../../schemas/run.ts";
 import type { ThreadRef } from "../../../../schemas/thread.ts";
-import { NEAR_MISSES, refusalText } from "../../../kebab/answer.ts";
 import type { Found } from "../../../kebab/both-hits.ts";
-import {
-  ANSWER_RULES,
-  answerTokens,
-  askPrompt,
-  MAX_SOURCE_CHARS,
-  packSources,
-  turnTokens,
-  type Packed,
-} from "../../../kebab/sources.ts";
-import { packTurns, turnMessages, type Turn, type TurnMessage } from "../../../kebab/turns.ts";
-import { PROMPT_VERSION } from "../../../kebab/versions.ts";
+import { refusalOf } from "../../../kebab/gate.ts";
+import { answerRoom, askPrompt, MAX_SOURCE_CHARS, packSources, type Packed } from "../../../kebab/sources.ts";
+import { askMessages, saidBefore, type Turn } from "../../../kebab/turns.ts";
+import { MULTI_HOP_VERSION, PROMPT_VERSION } from "../../../kebab/versions.ts";
 import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { nativeAgent, type Conversation } from "../../native-agent.ts";
 import { planRequest } from "../../start-run.ts";
 import { collectionStub, staleMs, type KebabContext } from "./context.ts";
 import { fromProblem, kebabFound, kebabRefused, searchProblem, type KebabResult } from "./problem.ts";
 import { DEFAULT_K, DEFAULT_SNIPPET } from "./search.ts";
-
-/** Where the configuration says nothing of a target. */
-const CONTEXT_TOKENS = 128_000;
 
 /** A valid question, with the name and the hash that its repeats have too. */
 export interface Asked {
@@ -64,19 +54,7 @@ export async function findFor(
   { body, collection }: Asked,
   query: string,
 ): Promise<KebabResult<AskFound>> {
-  const answer = await search(collectionStub(env, tenant, collection), {
-    query,
-    mode: body.mode ?? "lexical",
-    embed: embedPlanOf(config),
-    k: body.k ?? DEFAULT_K,
-    snippetChars: DEFAULT_SNIPPET,
-    maxTokens: undefined,
-    cursor: undefined,
-    trace: body.explain ?? false,
-    staleMs: staleMs(config),
-    filters: noFilters,
-    textChars: MAX_SOURCE_CHARS,
-  });
+  const answer = await search(collectionStub(env, tenant, collection), searchOf(body, config, query));
   if (!answer.found) return kebabRefused(searchProblem(answer, collection));
   const { hits, trace, texts = [], embedding } = answer;
   return kebabFound({
@@ -87,32 +65,59 @@ export async function findFor(
   });
 }
 
+const searchOf = (body: AskRequest, config: Config, query: string): SearchAsk => ({
+  query,
+  mode: body.mode ?? "lexical",
+  embed: embedPlanOf(config),
+  k: body.k ?? DEFAULT_K,
+  snippetChars: DEFAULT_SNIPPET,
+  maxTokens: undefined,
+  cursor: undefined,
+  trace: body.explain ?? false,
+  staleMs: staleMs(config),
+  filters: noFilters,
+  textChars: MAX_SOURCE_CHARS,
+});
+
 export function planFound(
   { config, tenant }: KebabContext,
-  { body, runId, requestHash, idempotencyKey }: Asked,
+  { body, collection, runId, requestHash, idempotencyKey }: Asked,
   { hits, texts, trace, embedding }: AskFound,
   turn?: AskTurn,
 ): KebabResult<RunPlan> {
   const { question } = body;
   const { scoreGate, texts: words } = config.kebab;
   const refusal = refusalOf(hits, scoreGate, words.noEvidence);
-  const packed: Packed = refusal === undefined ? packSources(hits, texts) : { text: "", used: 0 };
+  // What is found for the whole question only says that there is something to look for.
+  const research: ResearchPlan | undefined =
+    body.multi_hop === true && refusal === undefined
+      ? {
+          collection,
+          question,
+          search: { ...searchOf(body, config, question), trace: false },
+          noEvidence: words.noEvidence,
+          ...saidBefore(turn?.earlier ?? []),
+        }
+      : undefined;
+  const isFound = refusal === undefined && research === undefined;
+  const packed: Packed = isFound ? packSources(hits, texts) : { text: "", used: 0 };
   const found: AskPlan = {
     mode: body.mode ?? "lexical",
     k: body.k ?? DEFAULT_K,
     scoreGate,
     traceId: `ret_${crypto.randomUUID().slice(0, 8)}`,
-    hits,
+    hits: research === undefined ? hits : [],
     used: packed.used,
-    promptVersion: PROMPT_VERSION,
+    promptVersion: body.multi_hop === true ? MULTI_HOP_VERSION : PROMPT_VERSION,
     ...(embedding !== undefined && hits.length > 0 && { embedding }),
-    ...(trace !== undefined && { trace }),
+    ...(trace !== undefined && research === undefined && { trace }),
     ...(refusal !== undefined && { refusal }),
+    ...(research !== undefined && { research }),
     ...(turn !== undefined && { conversation: turn.conversation }),
   };
-  const prompt = refusal === undefined ? askPrompt(question, packed) : question;
-  const before = turnMessages(packTurns(turn?.earlier ?? [], turnTokens(packed)));
-  const asking = requestOf(body, before, prompt);
+  const prompt = isFound ? askPrompt(question, packed) : question;
+  const messages = askMessages(prompt, turn?.earlier ?? [], packed);
+  const asking = requestOf(body, messages);
   const plan = planRequest(asking, {
     tenant,
     config,
@@ -126,9 +131,7 @@ export function planFound(
   });
   if (!plan.ok) return kebabRefused(fromProblem(plan.problem));
   const { request, chain } = plan.value;
-  const contextTokens = Math.min(...chain.map(({ target }) => target.contextTokens ?? CONTEXT_TOKENS));
-  const said = before.map(({ content }) => content).join("");
-  const maxOutputTokens = answerTokens(ANSWER_RULES + said + prompt, said + packed.text, contextTokens);
+  const maxOutputTokens = answerRoom(messages, packed, chain);
   return kebabFound({
     ...plan.value,
     request: { ...request, generation: { ...request.generation, maxOutputTokens } },
@@ -149,22 +152,10 @@ const noFilters: SearchAsk["filters"] = {
   docId: undefined,
 };
 
-/** `undefined` when the best hit is good enough for a model to be asked. */
-function refusalOf(hits: readonly KebabHit[], scoreGate: number, words: string): AskRefusal | undefined {
-  const [best] = hits;
-  if (best === undefined) return { reason: "no_chunks", text: refusalText(words, []) };
-  if (best.retrieval.fusion_score >= scoreGate) return undefined;
-  return { reason: "score_gate", text: refusalText(words, hits.slice(0, NEAR_MISSES)) };
-}
-
-const requestOf = (
-  { temperature, seed, route }: AskRequest,
-  before: readonly TurnMessage[],
-  prompt: string,
-): StartRequest => ({
+const requestOf = ({ temperature, seed, route }: AskRequest, messages: Message[]): StartRequest => ({
   schemaVersion: "1.0",
   task: { kind: "text_to_text" },
-  messages: [{ role: "system", content: ANSWER_RULES }, ...before, { role: "user", content: prompt }],
+  messages,
   generation: {
     ...(typeof temperature === "number" && { temperature }),
     ...(typeof seed === "number" && { seed }),

@@ -43,6 +43,7 @@ const capabilities = {
   mcp_server: false,
   single_file_ingest: true,
   bulk_search: true,
+  multi_hop: true,
 };
 
 /** Of the collection `?collection=`, else of the one named `default`; one that is not there holds nothing. */
