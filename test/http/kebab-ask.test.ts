@@ -393,6 +393,7 @@ test.each<[Record<string, unknown>, number, string, Record<string, unknown>]>([
   [{ mode: "fuzzy" }, 400, "generic", { field: "mode" }],
   [{ route: "nowhere" }, 400, "generic", { field: "route" }],
   [{ collection: "a/b" }, 400, "generic", { field: "collection" }],
+  [{ collection: "" }, 400, "generic", { field: "collection" }],
   [{ multi_hop: "yes" }, 400, "generic", { field: "multi_hop" }],
   [{ conversation: "a.b" }, 400, "generic", { field: "conversation" }],
   [{ mode: "hybrid" }, 404, "not_indexed", { found: "none" }],
@@ -413,6 +414,15 @@ test("R-KB-29 no key, another tenant's collection, a body that is too large or n
   await refused(await send({ ...bearer(0), "content-type": "text/plain" }, body), 415);
   await refused(await send({ ...bearer(0), ...json }, "{"), 400);
   await refused(await ask({}, { "idempotency-key": "a b" }), 400);
+  expect(provider.calls()).toEqual([]);
+});
+
+test("R-KB-33 in a collection whose documents are all gone nothing is found", async () => {
+  const name = newCollection();
+  const path = `/collections/${name}/documents/a.md`;
+  await kebab.call("PUT", path, page, { ...bearer(0), "content-type": "text/markdown" });
+  expect((await kebab.call("DELETE", path, undefined, bearer(0))).status).toBe(204);
+  expect((await linesOf(await ask({ collection: name }))).at(-1)).toMatchObject({ refusal_reason: "no_chunks" });
   expect(provider.calls()).toEqual([]);
 });
 
