@@ -9,7 +9,8 @@ import { handleSveda, isSvedaPath } from "./dialects/sveda/routes.ts";
 import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
 import { decodedParameter } from "./parameter.ts";
 import { faultProblem } from "./fault.ts";
-import { problemResponse } from "./problem.ts";
+import { matched } from "./match.ts";
+import { problemResponse, type Problem } from "./problem.ts";
 import { pushEvents } from "./push-events.ts";
 import {
   cancelRun,
@@ -69,13 +70,11 @@ export async function handle(request: Request, env: Env): Promise<Response> {
   return withCors(await answer(request, env, config), request, config.cors);
 }
 
+const noSuchPath: Problem = { code: "not_found", message: "There is nothing at this path." };
+
 async function answer(request: Request, env: Env, config: Config): Promise<Response> {
   try {
-    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy.
-    const matched: unknown = await router.fetch({ method: request.method, url: request.url }, env, config, request);
-    return matched instanceof Response
-      ? matched
-      : problemResponse({ code: "not_found", message: "There is nothing at this path." });
+    return (await matched(router, request, env, config, request)) ?? problemResponse(noSuchPath);
   } catch (error) {
     return problemResponse(faultProblem(error));
   }

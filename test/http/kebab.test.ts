@@ -381,6 +381,17 @@ test("R-KB-11 a collection lists its documents by path, page by page, and is for
   expect(hitsOf(await kebab.search({ collection: name, query: "anew" })).hits).toHaveLength(1);
 });
 
+test("R-ERR-3 R-KB-8 an address that its dots lead out of a collection deletes nothing", async () => {
+  const name = newCollection();
+  await kebab.put(name, "a.md", page);
+  for (const docId of ["%2e%2e", "..", ".%2E", "%2e", "a/..", ""]) {
+    const { status, body } = await kebab.call("DELETE", `/collections/${name}/documents/${docId}`);
+    expect([404, 405], docId).toContain(status);
+    expect(body).toMatchObject({ schema_version: "error.v1" });
+  }
+  expect((await kebab.call("GET", `/collections/${name}/documents/a.md`)).status).toBe(200);
+});
+
 test("R-KB-12 a document is forgotten with its chunks", async () => {
   const name = newCollection();
   await kebab.batch(name, [

@@ -143,11 +143,12 @@ test("R-THR-32 where its calls do not wait in the thread any more, no run goes o
   expect(await runsOf(threadId)).toHaveLength(2);
 });
 
-test("R-THR-37 a thread that is deleted is gone, and so are its runs", async () => {
+test("R-THR-37 R-ERR-3 a thread that is deleted is gone, and so are its runs", async () => {
   const { provider, runs } = house;
   const threadId = newName();
   provider.on(MODEL, says("One."));
   const { runId } = await play(runs, { threadId, prompt: "First?" });
+  await problemOf(await fetch(`${urlOf(threadId)}/runs/%2e%2e`, { method: "DELETE" }), 404, "not_found");
   expect((await fetch(urlOf(threadId), { method: "DELETE" })).status).toBe(204);
   await problemOf(await fetch(urlOf(threadId)), 404, "not_found");
   await problemOf(await fetch(urlOf(threadId), { method: "DELETE" }), 404, "not_found");

@@ -4,6 +4,7 @@ import { THREAD_ID } from "../../../../schemas/dialects/deerflow.ts";
 import type { Config } from "../../../../schemas/config.ts";
 import { preflight, withCors } from "../../cors.ts";
 import { faultProblem } from "../../fault.ts";
+import { matched } from "../../match.ts";
 import { decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
 import { readAssistant, readGraph, readSchemas, searchAssistants } from "./assistants.ts";
@@ -121,9 +122,8 @@ async function answer(request: Request, env: Env, config: Config): Promise<Respo
   try {
     const url = new URL(request.url);
     url.pathname = url.pathname.replace(PREFIX, "");
-    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy.
-    const matched: unknown = await router.fetch({ method: request.method, url: url.href }, env, config, request);
-    return matched instanceof Response ? matched : deerProblemResponse(noSuchPath);
+    const plain = { method: request.method, url: url.href };
+    return (await matched(router, plain, env, config, request)) ?? deerProblemResponse(noSuchPath);
   } catch (error) {
     return deerProblemResponse(fromProblem(faultProblem(error)));
   }

@@ -7,6 +7,7 @@ import { authorize } from "../../authorize.ts";
 import { preflight, withCors } from "../../cors.ts";
 import { dispatch, type Methods } from "../../dispatch.ts";
 import { faultProblem } from "../../fault.ts";
+import { matched } from "../../match.ts";
 import { decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
 import { ask } from "./ask.ts";
@@ -14,7 +15,14 @@ import { deleteCollection, deleteDocument, readCollection, readDocument } from "
 import { isCollectionName, type KebabContext } from "./context.ts";
 import { putBatch, putDocument } from "./ingest.ts";
 import { pathFault } from "./new-document.ts";
-import { badConfiguration, fromProblem, invalidInput, kebabProblemResponse, noRun } from "./problem.ts";
+import {
+  badConfiguration,
+  fromProblem,
+  invalidInput,
+  kebabProblemResponse,
+  noRun,
+  type KebabProblem,
+} from "./problem.ts";
 import { cancelAsk, readAnswer } from "./runs.ts";
 import { search } from "./search.ts";
 import { readSelf } from "./self.ts";
@@ -82,13 +90,11 @@ export async function handleKebab(request: Request, env: Env, settings: Result<C
   return withCors(await answer(request, env, settings.value), request, cors);
 }
 
+const noSuchPath: KebabProblem = { reason: "not_found", message: "There is nothing at this path." };
+
 async function answer(request: Request, env: Env, config: Config): Promise<Response> {
   try {
-    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy.
-    const matched: unknown = await router.fetch({ method: request.method, url: request.url }, env, config, request);
-    return matched instanceof Response
-      ? matched
-      : kebabProblemResponse({ reason: "not_found", message: "There is nothing at this path." });
+    return (await matched(router, request, env, config, request)) ?? kebabProblemResponse(noSuchPath);
   } catch (error) {
     return kebabProblemResponse(fromProblem(faultProblem(error)));
   }

@@ -3,6 +3,7 @@ import { Router } from "itty-router";
 import type { Config } from "../../../../schemas/config.ts";
 import { dispatch as dispatchMethod, type Methods } from "../../dispatch.ts";
 import { faultProblem } from "../../fault.ts";
+import { matched } from "../../match.ts";
 import { decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
 import type { SvedaContext } from "./context.ts";
@@ -75,10 +76,7 @@ export async function handleSveda(request: Request, env: Env, settings: Result<C
 
 async function answer(request: Request, env: Env, settings: Result<Config>): Promise<Response> {
   try {
-    // itty-router works on a plain object: handed the request itself it would wrap it in a proxy. It passes over slashes at the end.
-    const plain = { method: request.method, url: request.url };
-    const matched: unknown = await router.fetch(plain, env, settings, request);
-    return matched instanceof Response ? matched : noSuchPath();
+    return (await matched(router, request, env, settings, request)) ?? noSuchPath();
   } catch (error) {
     return svedaProblemResponse(fromProblem(faultProblem(error)));
   }
