@@ -231,7 +231,7 @@ test("R-KB-74 one question of a conversation is answered at a time, and its repe
   const key = { "idempotency-key": randomUUID() };
   provider.on(MAIN, answer(["Nine euros [#1]."], { gateBefore: { index: 0, name: "more" } }));
   const both = await Promise.all([1, 2].map(() => send(COSTS, { conversation })));
-  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  expect(both.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 409]);
   const [open, late] = both.toSorted((one, other) => one.status - other.status);
   if (open === undefined || late === undefined) throw new Error("both were answered");
   expect((await refused(late, 409)).details).toMatchObject({ reason: "conflict", field: "conversation" });
