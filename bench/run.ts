@@ -9,6 +9,7 @@ import { cost } from "./measures/cost.ts";
 import { fanOut, fanOutPaced } from "./measures/fan-out.ts";
 import { firstOutput } from "./measures/first-output.ts";
 import { flood, packed } from "./measures/flood.ts";
+import { ingest } from "./measures/ingest.ts";
 import { manyRuns } from "./measures/many-runs.ts";
 import type { Finding, Measure, Report } from "./measures/measure.ts";
 import { memory } from "./measures/memory.ts";
@@ -39,6 +40,7 @@ const MEASURES: readonly Measure[] = [
   search,
   ask,
   recall,
+  ingest,
 ];
 /** For one measure and for all of them, per tree. */
 const MEASURE_LIMIT_MS = 120_000;
@@ -91,7 +93,12 @@ function parseWords(): Asked | "help" | undefined {
       existsSync(path.join(tree, "wrangler.toml")),
     );
     if (!known || !present) return undefined;
-    return { trees, measures: MEASURES.filter(({ name }) => positionals.length === 0 || positionals.includes(name)) };
+    return {
+      trees,
+      measures: MEASURES.filter(({ name, onlyNamed = false }) =>
+        positionals.length === 0 ? !onlyNamed : positionals.includes(name),
+      ),
+    };
   } catch {
     return undefined;
   }
@@ -129,7 +136,10 @@ async function takeAll(measures: readonly Measure[], stand: Stand, begun: number
     }
     process.stderr.write(`${measure.name}: ${measure.about} ... `);
     try {
-      const { findings, context } = await within(Math.min(MEASURE_LIMIT_MS * trees, left), measure.take(stand));
+      const { findings, context } = await within(
+        Math.min((measure.onlyNamed === true ? TOTAL_LIMIT_MS : MEASURE_LIMIT_MS) * trees, left),
+        measure.take(stand),
+      );
       taken.findings.push(...findings);
       taken.context.push(...context);
       process.stderr.write(`${((performance.now() - started) / 1000).toFixed(0)} s\n`);

@@ -22,6 +22,8 @@ export interface Report {
 export interface Measure {
   readonly name: string;
   readonly about: string;
+  /** It takes minutes: nobody gets it without asking for it. */
+  readonly onlyNamed?: true;
   /** Rejects when it could not be taken, or when a reader did not get everything. */
   take(stand: Stand): Promise<Report>;
 }

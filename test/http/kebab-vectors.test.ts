@@ -142,6 +142,41 @@ test.each([
   await question.body?.cancel();
 });
 
+/** The lines of an ingest that is a run. */
+async function ingest(name: string): Promise<Record<string, unknown>[]> {
+  const response = await fetch(`${kebab.base}/collections/${name}/documents/a.md`, {
+    method: "PUT",
+    headers: { "content-type": "text/markdown", accept: "application/x-ndjson" },
+    body: "# A\nalpha",
+  });
+  const text = await response.text();
+  return text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [JSON.parse(line)]));
+}
+
+test("R-KB-51 an ingest that is a run tells what is embedded", async () => {
+  provider.on(EMBED, ({ body }) => embedWords(body));
+  const lines = await ingest(newCollection());
+  expect(lines.filter(({ kind }) => /embed|completed/.test(String(kind)))).toMatchObject([
+    { kind: "scan_completed" },
+    { kind: "embed_batch_started", n_chunks: 1 },
+    { kind: "embed_batch_finished", n_chunks: 1, ms: expect.any(Number) },
+    { kind: "completed", counts: { new: 1, chunks_indexed: 1, embeddings_indexed: 1 } },
+  ]);
+  expect(lines.at(-1)).toMatchObject({ schema_version: "ingest_report.v1", new: 1 });
+});
+
+test("R-KB-54 a model that does not embed ends such a run, and nothing is kept", async () => {
+  provider.on(EMBED, errorScript(500, {}, "{}"));
+  const name = newCollection();
+  const lines = await ingest(name);
+  expect(publishedFault("error", lines.at(-1))).toBeUndefined();
+  expect(lines.slice(-2)).toMatchObject([
+    { kind: "aborted", counts: { new: 0, errors: 1 } },
+    { schema_version: "error.v1", code: "model_unreachable", details: { endpoint: "embed", retryable: true } },
+  ]);
+  expect((await kebab.call("GET", `/collections/${name}`)).status).toBe(404);
+});
+
 test("R-KB-44 R-KB-43 what cannot be searched by vectors says why", async () => {
   expect(refused(await kebab.search({ query: "car", collection: newCollection(), mode: "vector" }))).toMatchObject({
     status: 404,
