@@ -20,7 +20,7 @@ import { records } from "./measures/records.ts";
 import { replay } from "./measures/replay.ts";
 import { search } from "./measures/search.ts";
 import { syncCost } from "./stand/disk.ts";
-import { endServersNow } from "./stand/server.ts";
+import { endServersNow, TRACING } from "./stand/server.ts";
 import { openStand, type Stand, type Trees } from "./stand/stand.ts";
 import { tableOf } from "./stand/table.ts";
 
@@ -115,7 +115,8 @@ async function main({ trees, measures }: Asked): Promise<number> {
     print(taken, stand.productNames.length > 1);
     console.log(
       `\n${seconds} s; ${availableParallelism()} processors, load ${loadBefore} before and ${load()} after, a small durable ` +
-        `write ${syncCost().toFixed(1)} ms; Node ${process.version}, wrangler dev on loopback.\nOnly the comparison counts: absolute ` +
+        `write ${syncCost().toFixed(1)} ms; Node ${process.version}, wrangler dev on loopback ` +
+        `(X_LOCAL_OBSERVABILITY=${TRACING}, for product and reference).\nOnly the comparison counts: absolute ` +
         "times are this machine's. A faster disk for all storage: TMPDIR.",
     );
     return taken.failed.length === 0 ? 0 : 1;

@@ -13,6 +13,12 @@ const COMPLAINTS_LENGTH = 2000;
 /** Top-level folders that no Worker is built from. Names with a leading dot stay out too: they hold a developer's own secrets. */
 const LEFT_OUT = new Set(["bench", "coverage", "dist", "docs", "node_modules", "test"]);
 
+/**
+ * `wrangler dev` writes every call and log line of a Worker into an object of its own, which no deployment has and which takes
+ * more time than a short run. Product and reference both go without it, unless the environment asks for it.
+ */
+export const TRACING = process.env["X_LOCAL_OBSERVABILITY"] ?? "false";
+
 export interface ServerOptions {
   /** The folder with its wrangler.toml. */
   source: string;
@@ -68,6 +74,7 @@ export async function startServer({ source, packages, vars = {}, worker }: Serve
       WRANGLER_LOG_PATH: path.join(scratch, "config"),
       WRANGLER_SEND_METRICS: "false",
       WRANGLER_HIDE_BANNER: "true",
+      X_LOCAL_OBSERVABILITY: TRACING,
       CLOUDFLARE_CF_FETCH_ENABLED: "false",
       CI: "true",
     },

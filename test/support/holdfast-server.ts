@@ -46,6 +46,8 @@ export async function startHoldfast(options: HoldfastOptions = {}): Promise<Hold
         ...process.env,
         PATH: `${path.join(root, "node_modules/.bin")}${path.delimiter}${process.env["PATH"] ?? ""}`,
         WRANGLER_SEND_METRICS: "false",
+        // Its traces of every call cost more than a short run, and no test reads them.
+        X_LOCAL_OBSERVABILITY: "false",
         CI: "true",
       },
     });
