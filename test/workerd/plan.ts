@@ -69,6 +69,14 @@ export function agentTarget(): PlannedTarget {
   );
 }
 
+/** A scripted model that splits a question, and answers it from what is found for its parts. */
+export function researchTarget(): PlannedTarget {
+  return planTarget(
+    { id: "research", adapter: "openai-chat", baseUrl: `${inject("providerOrigin")}/research`, model: "m" },
+    true,
+  );
+}
+
 /** The tools of `agentTarget`: one that must not be called twice, one that may. */
 export function agentPlan(fields: Partial<AgentPlan> = {}): AgentPlan {
   const tool = (name: string, idempotent: boolean): ServerTool => ({

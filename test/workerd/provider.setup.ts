@@ -24,6 +24,16 @@ function agentAnswer(body: string) {
   return streamScript(OPENAI_STREAM_TYPE, openAiChat(answers[Math.min(steps, 2)]));
 }
 
+/** Splits a question, is content with what is found, and answers from it; which comes next is read off the rules that it is given. */
+function researchAnswer(body: string) {
+  const deltas = body.includes("You split a question")
+    ? ['["What is a cursor?"]']
+    : body.includes("You decide whether")
+      ? ["[]"]
+      : ["It is a ", "number [#1]."];
+  return streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas }));
+}
+
 declare module "vitest" {
   export interface ProvidedContext {
     providerOrigin: string;
@@ -36,6 +46,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const events = openAiChat({ deltas: words, finishReason: "stop", done: true });
   provider.on("/quick/chat/completions", streamScript(OPENAI_STREAM_TYPE, events, { perPacket: 1, delayMs: 2 }));
   provider.on("/agent/chat/completions", ({ body }) => agentAnswer(body));
+  provider.on("/research/chat/completions", ({ body }) => researchAnswer(body));
   for (const path of ["/tools/once", "/tools/again"]) {
     provider.on(path, errorScript(200, {}, JSON.stringify({ done: path })));
   }
