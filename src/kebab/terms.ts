@@ -16,9 +16,9 @@ const MAX_TERMS = 64;
 
 /** All terms of a text, in order, as they are indexed. */
 export function termsOf(text: string): string[] {
-  if (ascii.test(text)) return (text.toLowerCase().match(asciiWord) ?? []).map((term) => term.slice(0, MAX_TERM));
+  if (ascii.test(text)) return (text.toLowerCase().match(asciiWord) ?? []).map(cutTerm);
   return (normalized(text).match(word) ?? []).flatMap((found) =>
-    unspaced.test(found) ? (found.match(stretch) ?? []).flatMap(pairsOf) : [found.slice(0, MAX_TERM)],
+    unspaced.test(found) ? (found.match(stretch) ?? []).flatMap(pairsOf) : [cutTerm(found)],
   );
 }
 
@@ -55,8 +55,15 @@ function normalized(text: string): string {
   return plain.replaceAll("ς", "σ");
 }
 
+/** Never inside of a character: what is left of one is no letter. */
+function cutTerm(term: string): string {
+  if (term.length <= MAX_TERM) return term;
+  const cut = term.slice(0, MAX_TERM);
+  return cut.isWellFormed() ? cut : cut.slice(0, -1);
+}
+
 function pairsOf(run: string): string[] {
-  if (!unspaced.test(run)) return [run.slice(0, MAX_TERM)];
+  if (!unspaced.test(run)) return [cutTerm(run)];
   const characters = Array.from(run);
   if (characters.length === 1) return characters;
   return characters.slice(1).map((character, index) => `${characters[index] ?? ""}${character}`);

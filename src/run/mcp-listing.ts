@@ -27,7 +27,7 @@ export function listedTool(entry: unknown, source: (toolName: string) => ToolSou
     textOf(tool["description"]) ?? textOf(tool["title"]) ?? textOf(annotations?.["title"]) ?? toolName;
   return {
     name: knownName(toolName),
-    description: description.toWellFormed().slice(0, MAX_DESCRIPTION),
+    description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
     parameters,
     domain: textOf(meta?.["domain"]) ?? "other",
     mode: modeOf(meta?.["mode"]),

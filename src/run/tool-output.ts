@@ -14,7 +14,7 @@ const MAX_LINKS = 100;
 /** `{success: false, error}`; the error is cut to 500 characters. `hidden`: for words that are a server's. */
 export function toolError(error: string, hidden?: Hidden): ToolResult {
   const shown = hidden === undefined ? error : concealedError(error, hidden);
-  return { output: { success: false, error: shown.toWellFormed().slice(0, MAX_ERROR) }, isError: true };
+  return { output: { success: false, error: shown.slice(0, MAX_ERROR).toWellFormed() }, isError: true };
 }
 
 /** What a JSON text holds, its numbers with every digit; `undefined` when it is none. */

@@ -101,6 +101,7 @@ describe("links", () => {
 
 test("R-TOOL-21 an error's words are cut to 500 characters", () => {
   expect(toolError("e".repeat(600))).toEqual({ output: { success: false, error: "e".repeat(500) }, isError: true });
+  expect(toolError(`e${"🎉".repeat(300)}`).output).toEqual({ success: false, error: `e${"🎉".repeat(249)}\ufffd` });
 });
 
 test.each([
