@@ -88,7 +88,7 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
   const keeps = ({ path, fingerprint }: NewDocument): boolean => store.byPath(path)?.fingerprint === fingerprint;
 
   /** Whether a document is embedded as this plan would have it. One without chunks is. */
-  function isEmbedded(path: string, { version }: EmbedPlan): boolean {
+  function isEmbedded(path: string, { version }: Pick<EmbedPlan, "version">): boolean {
     const row = store.byPath(path);
     return row !== undefined && (row.chunks === 0 || (vectors.state()?.version === version && vectors.has(row.id)));
   }
@@ -160,6 +160,9 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
 
   function write(documents: readonly NewDocument[], { prepared, made, version }: Ready, watch: IngestWatch): PutAnswer {
     const now = Date.now();
+    // Others may have embedded it meanwhile. Their vectors count as long as they can be compared with these.
+    const isKeptWith = (path: string, { dimensions }: Vectors): boolean =>
+      isEmbedded(path, { version }) && vectors.state()?.dimensions === dimensions;
     const answers: { result: PutResult; document: KeptDocument }[] = [];
     transaction(() => {
       const stats: CollectionStats = store.stats();
@@ -167,7 +170,7 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
         const before = store.byPath(given.path);
         const one = prepared.get(given.path);
         const own = made.get(given.path);
-        const isKept = before?.fingerprint === given.fingerprint && own === undefined;
+        const isKept = before?.fingerprint === given.fingerprint && (own === undefined || isKeptWith(given.path, own));
         if (isKept || one === undefined) {
           if (before !== undefined) answers.push({ result: "unchanged", document: keptOf(before) });
           continue;

@@ -32,7 +32,8 @@ export async function prepare(given: NewDocument): Promise<Prepared | undefined>
     chunks.push(chunk);
   }
   const { title, tags, lang, trust } = parsed;
-  const named = title ?? chunks[0]?.headings[0] ?? given.path.split("/").at(-1) ?? given.path;
+  const firstHeading = chunks.find(({ headings }) => headings.length > 0)?.headings[0];
+  const named = title ?? firstHeading ?? given.path.split("/").at(-1) ?? given.path;
   const kept = await Promise.all(chunks.map((chunk) => keep(given.docId, chunk)));
   return { given, title: named, ownTitle: title, tags, lang, trust, chunks: kept };
 }

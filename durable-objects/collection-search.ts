@@ -66,7 +66,9 @@ export async function searchCollection(searched: Searched, ask: SearchAsk): Prom
 function refusalOf({ store, vectors }: Searched, { cursor, mode = "lexical", embed }: SearchAsk) {
   const { revision, chunks } = store.stats();
   if (!store.exists()) return { found: false, refused: "no_collection" } as const;
-  if (cursor !== undefined && cursor.revision !== revision) return { found: false, refused: "stale_cursor" } as const;
+  if (cursor !== undefined && (cursor.revision !== revision || cursor.epoch !== store.epoch())) {
+    return { found: false, refused: "stale_cursor" } as const;
+  }
   if (mode === "lexical") return undefined;
   if (chunks > MAX_VECTORS) return { found: false, refused: "vector_limit", limit: MAX_VECTORS } as const;
   const state = vectors.state();
@@ -111,7 +113,7 @@ function answer({ store, vectors }: Searched, ask: SearchAsk, { lists, mode, beg
     found: true,
     hits,
     truncated,
-    nextCursor: goesOn ? cursorText({ offset: offset + hits.length, revision }) : null,
+    nextCursor: goesOn ? cursorText({ offset: offset + hits.length, revision, epoch: store.epoch() }) : null,
     ...(ask.trace && { trace: traceOf(store, lists, { offset, k: ask.k, mode, began }) }),
     ...(ask.textChars !== undefined && { texts: textsOf(found, ask.textChars) }),
     ...(target !== undefined && {

@@ -29,6 +29,8 @@ type Row = Record<string, SqlStorageValue>;
 export interface CollectionStore {
   /** A collection is there from its first document on. */
   exists(): boolean;
+  /** No other collection of this name has it, before or after; 0 for those of before there were epochs. */
+  epoch(): number;
   stats(): CollectionStats;
   saveStats(stats: CollectionStats): void;
   byPath(path: string): DocumentRow | undefined;
@@ -86,6 +88,7 @@ export function collectionStore(storage: DurableObjectStorage): CollectionStore 
 
   return {
     exists: () => ready,
+    epoch: () => Number(read("SELECT epoch FROM collection")[0]?.["epoch"] ?? 0),
     stats() {
       const [row] = read("SELECT * FROM collection");
       const at = row?.["last_ingest_at"];

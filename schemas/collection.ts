@@ -143,7 +143,7 @@ export interface SearchAsk {
   k: number;
   snippetChars: number;
   maxTokens: number | undefined;
-  cursor: { offset: number; revision: number } | undefined;
+  cursor: { offset: number; revision: number; epoch: number } | undefined;
   filters: SearchFilters;
   trace: boolean;
   /** Documents that were not updated for longer are stale; 0: none ever is. */

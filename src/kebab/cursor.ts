@@ -6,10 +6,12 @@ export interface SearchCursor {
   offset: number;
   /** `corpus_revision` of the collection that was searched. */
   revision: number;
+  /** Which of the collections that ever had this name. */
+  epoch: number;
 }
 
-export function cursorText({ offset, revision }: SearchCursor): string {
-  return toBase64Url(new TextEncoder().encode(JSON.stringify({ offset, corpus_revision: revision })));
+export function cursorText({ offset, revision, epoch }: SearchCursor): string {
+  return toBase64Url(new TextEncoder().encode(JSON.stringify({ offset, corpus_revision: revision, epoch })));
 }
 
 /** `undefined` when it is none of ours. */
@@ -18,5 +20,6 @@ export function readCursor(text: string): SearchCursor | undefined {
   const fields = bytes === undefined ? undefined : asRecord(parseJson(new TextDecoder().decode(bytes))?.value);
   const offset = asCount(fields?.["offset"]);
   const revision = asCount(fields?.["corpus_revision"]);
-  return offset === undefined || revision === undefined ? undefined : { offset, revision };
+  if (offset === undefined || revision === undefined) return undefined;
+  return { offset, revision, epoch: asCount(fields?.["epoch"]) ?? 0 };
 }

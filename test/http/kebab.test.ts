@@ -566,6 +566,17 @@ test("R-KB-21 pages follow each other without gap and repeat; a cursor of anothe
   errorOf(await kebab.search({ collection: name, query: "word", cursor: "broken" }), 400);
 });
 
+test("R-KB-21 a cursor of a collection that was forgotten is none of the next one with its name", async () => {
+  const name = newCollection();
+  const documents = Array.from({ length: 9 }, (_, index) => ({ doc_path: `d${index}`, content: "word" }));
+  await kebab.batch(name, documents);
+  const { next_cursor } = hitsOf(await kebab.search({ collection: name, query: "word", k: 5 }));
+  await kebab.call("DELETE", `/collections/${name}`);
+  await kebab.batch(name, documents.toReversed());
+  const stale = errorOf(await kebab.search({ collection: name, query: "word", k: 5, cursor: next_cursor }), 400);
+  expect(stale.details).toMatchObject({ reason: "stale_cursor" });
+});
+
 test("R-KB-22 an answer fits what it may take", async () => {
   const name = newCollection();
   await kebab.batch(

@@ -88,6 +88,20 @@ test("R-KB-1 an equal document writes no row", async () => {
   expect(written.answer).toMatchObject({ put: true, documents: [{ result: "unchanged" }, { result: "unchanged" }] });
 });
 
+test("R-KB-5 without a title of its own a document has that of its first heading, whatever stands above, else its file's name", async () => {
+  const name = "titles";
+  const documents = [
+    given("a/intro.md", "before it\n\n## First\n\nbody\n\n# Second\n\nmore"),
+    given("b/code.md", "<!-- generated -->\n\n```\n# no heading\n```\n\nReal\n====\n\nbody"),
+    given("c/none.md", "# \n\nbody"),
+    given("d/page.html", "<p>before</p><h2>Section</h2><p>after</p>", { media: "html" }),
+    given("e/own.md", "---\ntitle: Own\n---\nbefore\n\n# First"),
+  ];
+  await collectionOf(name).put(documents);
+  const page = await collectionOf(name).page("", 10);
+  expect(page?.documents.map(({ title }) => title)).toEqual(["First", "Real", "none.md", "Section", "Own"]);
+});
+
 test("R-KB-9 what would be too much leaves the collection as it was", async () => {
   const name = "full";
   await collectionOf(name).put([given("a.md", "# A\nalpha")]);
@@ -131,6 +145,15 @@ test("R-KB-18 a document is stale once it was not updated for longer than is sai
   const staleness = async (staleMs: number) => (await found(name, ask("alpha", { staleMs })))[0]?.stale;
   expect([await staleness(0), await staleness(4000), await staleness(600_000)]).toEqual([false, true, false]);
   expect((await collectionOf(name).breakdown(4000)).stale).toBe(1);
+});
+
+test("R-KB-16 a term that is longer than the index keeps counts, wherever it is cut", async () => {
+  const name = "long";
+  const word = `a${"\u{10330}".repeat(40)}`;
+  await collectionOf(name).put([given("a.md", `# Title\n\n${word} hello`), given("b.md", `${"b".repeat(200)} hello`)]);
+  for (const query of [word, "b".repeat(200)]) {
+    expect((await found(name, ask(query))).map(({ score }) => score >= 0.6)).toEqual([true]);
+  }
 });
 
 test("R-KB-16 a chunk with all of a question is found among many that have its common terms only", async () => {

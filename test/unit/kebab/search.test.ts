@@ -14,6 +14,9 @@ test.each([
   ["日本語の検索 ok 字", ["日本", "本語", "語の", "の検", "検索", "ok", "字"]],
   ["한국어 검색", ["한국", "국어", "검색"]],
   ["v2日本", ["v2", "日本"]],
+  ["x".repeat(70), ["x".repeat(64)]],
+  ["a" + "𐌰".repeat(40), ["a" + "𐌰".repeat(31)]],
+  ["a" + "𐌰".repeat(40) + "日本", ["a" + "𐌰".repeat(31), "日本"]],
   ["हिन्दी", ["हिन्दी"]],
   ["", []],
   ['🎉 -- * "', []],
@@ -69,10 +72,10 @@ test("R-KB-19 a snippet stands around the first match, on one line, within its l
 });
 
 test("R-KB-21 a cursor comes back as it was, and nothing else is one", () => {
-  const text = cursorText({ offset: 20, revision: 7 });
+  const text = cursorText({ offset: 20, revision: 7, epoch: 3 });
   expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
-  expect(JSON.parse(Buffer.from(text, "base64url").toString())).toEqual({ offset: 20, corpus_revision: 7 });
-  expect(readCursor(text)).toEqual({ offset: 20, revision: 7 });
+  expect(JSON.parse(Buffer.from(text, "base64url").toString())).toEqual({ offset: 20, corpus_revision: 7, epoch: 3 });
+  expect(readCursor(text)).toEqual({ offset: 20, revision: 7, epoch: 3 });
   for (const broken of [
     "",
     "x",
