@@ -2,7 +2,8 @@
 import type { LogEntry } from "../../schemas/event.ts";
 import type { StreamMode } from "../../schemas/thread.ts";
 import { endingOf } from "../thread/ending.ts";
-import { followed, followEntry, type Told } from "../thread/follow.ts";
+import { followEntry } from "../thread/follow.ts";
+import { followed, type Told } from "../thread/followed.ts";
 import { answerMessage, pieceMessage, resultMessage, type Piece } from "../thread/messages.ts";
 import { SSE_HEARTBEAT, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
 import { frameWriter, NOTHING, placeOf, type FrameWriter, type Place } from "./deerflow-frames.ts";

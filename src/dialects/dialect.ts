@@ -4,7 +4,7 @@ import type { IngestPlan } from "../../schemas/collection.ts";
 import type { LogEntry } from "../../schemas/event.ts";
 import type { IndeRunError } from "../../schemas/problem.ts";
 import type { StreamMode, ThreadBase } from "../../schemas/thread.ts";
-import type { FollowedRun } from "../thread/follow.ts";
+import type { FollowedRun } from "../thread/followed.ts";
 
 /** What a dialect may know of the run beside its log. */
 export interface DialectRun extends FollowedRun {

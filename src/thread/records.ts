@@ -5,7 +5,8 @@ import type { Outcome } from "../../schemas/outcome.ts";
 import type { RecordDraft, ThreadRef, ThreadRunEnd } from "../../schemas/thread.ts";
 import { endingOf } from "./ending.ts";
 import { fitAnswer } from "./fit-answer.ts";
-import { follow, followed, type Followed, type FollowedRun, type Told } from "./follow.ts";
+import { follow } from "./follow.ts";
+import { followed, type Followed, type FollowedRun, type Told } from "./followed.ts";
 import { answerMessage, resultMessage, usageMetadata, type Answer, type Called } from "./messages.ts";
 import { cutTrace } from "./stored-content.ts";
 
