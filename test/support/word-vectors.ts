@@ -4,7 +4,7 @@ import { errorScript } from "./provider-bytes/scripts.ts";
 /** Words of one meaning have one direction. */
 const meanings: Readonly<Record<string, string>> = { automobile: "car", vehicle: "car", feline: "cat", kitten: "cat" };
 
-export function wordVector(text: string, dimensions = 64): number[] {
+function wordVector(text: string, dimensions = 64): number[] {
   const vector = Array.from({ length: dimensions }, () => 0);
   for (const word of text.toLowerCase().match(/[a-z]+/g) ?? []) {
     const meaning = meanings[word] ?? word;
