@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { open } from "./connection.mjs";
 import { errorIn, failed, generic, unreachable } from "./failure.mjs";
-import { fetchLine, noHoldfast, refusalOf } from "./fetch-line.mjs";
+import { BROKEN, noHoldfast, refusalOf, wholeLine } from "./fetch-line.mjs";
 import { linesOf } from "./line-reader.mjs";
 
 /**
@@ -13,14 +13,14 @@ import { linesOf } from "./line-reader.mjs";
  * @typedef {{ ok: true, value: { text: string, grounded: boolean } } | { ok: false, failure: Failure, cancelled?: boolean }} Ended
  * @typedef {{ show: (line: string) => Promise<void>, stop: AbortSignal, retries: number }} Watch `stop` cancels the run
  * @typedef {{ runId: string | undefined, after: number | undefined }} Place how far the stream was read
- * @typedef {{ kind: "ended", ended: Ended } | { kind: "lost", cause: string, refusal?: Failure, waitMs?: number }} Reading
+ * @typedef {{ kind: "lost", cause: string, refusal?: Failure, waitMs?: number }} Lost
+ * @typedef {{ kind: "ended", ended: Ended } | Lost} Reading
  */
 
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 8000;
 /** For a run that was asked for and has not been named yet, when it is to be cancelled. */
 const NAME_WAIT_MS = 10_000;
-const CANCEL_TRIES = 3;
 /** A connection may have been made, and the run with it: the same key asks for the same one. */
 const MAYBE_ASKED = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
 /** Of a server that is restarting, or of what stands before it. */
@@ -36,19 +36,42 @@ export async function askQuestion(server, body, { show, stop, retries }) {
   const start = { path: "ask", body, headers: { "idempotency-key": randomUUID() } };
   /** @type {Place} */
   const place = { runId: undefined, after: undefined };
+  let isLastTry = false;
   for (let tries = 0; ;) {
     const before = { ...place };
     const reading = await read(server, start, place, { show, stop });
-    if (stop.aborted)
-      return place.runId === undefined ? { ...failed(notAsked), cancelled: true } : cancel(server, place.runId);
     if (reading.kind === "ended") return reading.ended;
-    tries = place.runId === before.runId && place.after === before.after ? tries + 1 : 1;
-    const isOver = place.runId === undefined && reading.refusal === undefined && !MAYBE_ASKED.has(reading.cause);
-    if (isOver || tries > retries)
-      return failed(reading.refusal ?? unreachable(server.origin, reading.cause, place.runId));
-    await pause(Math.max(reading.waitMs ?? 0, FIRST_WAIT_MS * 2 ** (tries - 1)), stop);
+    const { runId } = place;
+    const isMaybeAsked = MAYBE_ASKED.has(reading.cause);
+    if (stop.aborted) {
+      if (runId !== undefined) return cancel(server, runId, retries);
+      if (isLastTry || !isMaybeAsked) return { ...failed(notAsked), cancelled: true };
+      // There may be a run to cancel, and the key names it.
+      isLastTry = true;
+      continue;
+    }
+    tries = runId === before.runId && place.after === before.after ? tries + 1 : 1;
+    if (runId === undefined && reading.refusal === undefined && !isMaybeAsked) return givenUp(server, reading, runId);
+    if (tries > retries) return givenUp(server, reading, runId);
+    await pause(waitMs(reading, tries), stop);
   }
 }
+
+/**
+ * @param {Server} server
+ * @param {Lost} lost
+ * @param {string | undefined} runId
+ * @returns {Ended}
+ */
+const givenUp = ({ origin }, { cause, refusal }, runId) =>
+  failed((runId === undefined ? refusal : undefined) ?? unreachable(origin, cause, runId));
+
+/**
+ * @param {Lost} lost
+ * @param {number} tries
+ */
+const waitMs = ({ waitMs: asked = 0 }, tries) =>
+  Math.min(Math.max(asked, FIRST_WAIT_MS * 2 ** (tries - 1)), MAX_WAIT_MS);
 
 const notAsked = generic("Cancelled before the server had named a run.");
 
@@ -144,18 +167,33 @@ function endOf({ text, fields }) {
 }
 
 /**
- * The run's end, whatever it is: it may have come before the cancellation.
+ * The run's end, whatever it is: it may have come before the cancellation. A connection that is lost is tried again.
  * @param {Server} server
  * @param {string} runId
+ * @param {number} retries
  * @returns {Promise<Ended>}
  */
-async function cancel(server, runId) {
+async function cancel(server, runId, retries) {
   for (let tries = 1; ; tries++) {
-    const answer = await fetchLine(server, { path: `runs/${runId}/cancel`, body: {} });
-    if (answer.ok) return endOf(answer.value) ?? failed(noHoldfast);
-    if (answer.failure.code !== "model_unreachable" || tries === CANCEL_TRIES) return answer;
-    await delay(FIRST_WAIT_MS * 2 ** (tries - 1));
+    const reading = await readEnd(server, runId);
+    if (reading.kind === "ended") return reading.ended;
+    if (tries > retries) return givenUp(server, reading, runId);
+    await delay(waitMs(reading, tries));
   }
+}
+
+/**
+ * @param {Server} server
+ * @param {string} runId
+ * @returns {Promise<Reading>}
+ */
+async function readEnd(server, runId) {
+  const opened = await open(server, { path: `runs/${runId}/cancel`, body: {} });
+  if (!opened.ok) return { kind: "lost", cause: opened.cause };
+  if (opened.response.statusCode !== 200) return refused(opened.response);
+  const whole = await wholeLine(opened.response);
+  if (whole === "broken") return { kind: "lost", cause: BROKEN };
+  return { kind: "ended", ended: (whole === undefined ? undefined : endOf(whole)) ?? failed(noHoldfast) };
 }
 
 /**
@@ -164,5 +202,5 @@ async function cancel(server, runId) {
  */
 async function pause(ms, stop) {
   // Ends early, with a rejection, when the run is to be cancelled: the caller sees that by itself.
-  await delay(Math.min(ms, MAX_WAIT_MS), undefined, { signal: stop }).catch(() => undefined);
+  await delay(ms, undefined, { signal: stop }).catch(() => undefined);
 }

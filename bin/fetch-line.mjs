@@ -13,10 +13,20 @@ export async function fetchLine(server, wanted) {
   if (!opened.ok) return failed(unreachable(server.origin, opened.cause));
   const { response } = opened;
   if (response.statusCode !== 200) return failed(await refusalOf(response));
-  const text = await textOf(response);
-  if (text === undefined) return failed(unreachable(server.origin, "the answer broke off"));
-  const line = lineOf(text.replaceAll(/[\r\n]+/g, " "));
+  const line = await wholeLine(response);
+  if (line === "broken") return failed(unreachable(server.origin, BROKEN));
   return line === undefined ? failed(noHoldfast) : { ok: true, value: line };
+}
+
+export const BROKEN = "the answer broke off";
+
+/**
+ * An answer as one line; undefined when it is no JSON object.
+ * @param {import("node:http").IncomingMessage} response
+ */
+export async function wholeLine(response) {
+  const text = await textOf(response);
+  return text === undefined ? /** @type {const} */ ("broken") : lineOf(text.replaceAll(/[\r\n]+/g, " "));
 }
 
 /** Of an answer that is none of ours. */
@@ -30,7 +40,8 @@ export const noHoldfast = generic(
  */
 export async function refusalOf(response) {
   const { statusCode = 0, headers } = response;
-  const said = errorIn(lineOf((await textOf(response))?.replaceAll(/[\r\n]+/g, " ") ?? "")?.fields);
+  const line = await wholeLine(response);
+  const said = line === "broken" ? undefined : errorIn(line?.fields);
   if (said !== undefined) return said;
   if (statusCode >= 300 && statusCode < 400) {
     return generic(

@@ -281,6 +281,43 @@ test("R-KB-94 a start whose answer breaks is sent again with its key, and a stre
   expect(errorOf(closed)).toMatchObject({ code: "generic", message: expect.stringContaining("status 503") });
 });
 
+test("R-KB-94 a cancel that does not arrive is sent again, and one that is given up names the run that goes on", async () => {
+  const sent = "/kebab/runs/r1/cancel";
+  const stopped = async (...words: string[]): Promise<Ran> => {
+    provider.on(ASK, stream([token("a", 1)], "hang"));
+    const running = startCommand(["ask", "x", "--stream", ...words], here(provider.origin));
+    await running.said('"delta":"a"');
+    running.signal("SIGINT");
+    return running.ended;
+  };
+  const restarting = [{ step: "head", status: 503, headers: { "content-length": "0" } }] as const;
+  const answers: Script[] = [[{ step: "rst" }], restarting, [{ step: "rst" }], stream([end])];
+  provider.on(sent, (_, index) => answers[index] ?? []);
+  expect(await stopped()).toMatchObject({ status: 0, out: `${end}\n` });
+  expect(provider.calls(sent)).toHaveLength(4);
+  provider.reset();
+  provider.on(sent, restarting);
+  const lost = errorOf(await stopped("--json", "--retries", "1"));
+  expect(lost).toMatchObject({ code: "model_unreachable", details: { run_id: "r1", source: "status 503" } });
+  expect(provider.calls(sent)).toHaveLength(2);
+});
+
+test("R-KB-93 a question that was stopped before its run had a name is looked for by its key, and cancelled", async () => {
+  const asked = [
+    [{ step: "gate", name: "stopped" } as const, { step: "rst" } as const],
+    stream([token("a", 1)], "hang"),
+  ];
+  provider.on(ASK, (_, index) => asked[index] ?? []);
+  provider.on("/kebab/runs/r1/cancel", stream([end]));
+  const running = startCommand(["ask", "x", "--stream"], here(provider.origin));
+  await provider.waitForCall(ASK);
+  running.signal("SIGINT");
+  provider.open("stopped");
+  expect(await running.ended).toMatchObject({ status: 0, out: `${end}\n` });
+  const keys = provider.calls(ASK).map(({ headers }) => headers["idempotency-key"]);
+  expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
+});
+
 test("R-KB-95 a server that is not there is an error at once", async () => {
   const nobody = `http://127.0.0.1:${await freePort()}`;
   for (const words of [["ask", "x"], ["search", "x"], ["schema"]]) {
