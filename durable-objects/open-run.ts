@@ -52,6 +52,8 @@ export interface OpenRun {
   tellEnd(): Promise<boolean>;
   /** Tells the thread of a live run, in the background, what it has not acknowledged. */
   remind(): void;
+  /** Resolves when nobody reads, or after so many milliseconds. */
+  unread(waitMs: number): Promise<void>;
   /** The events are swept or forgotten: every reader's stream ends. */
   discard(): void;
 }
@@ -269,6 +271,9 @@ export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOpti
     },
     remind: () => thread.remind(),
     view: () => stateOf(row, state, log.visibleTo, store.cost()),
+    async unread(waitMs) {
+      await within(readers.empty(), waitMs);
+    },
     discard() {
       stop();
       log.discard();

@@ -4,7 +4,7 @@ import type { LogEntry } from "../schemas/event.ts";
 import type { ThreadBase } from "../schemas/thread.ts";
 import type { DialectRun, EntryDialect, LogDialect } from "../src/dialects/dialect.ts";
 import { dialectIn, isDialectId } from "../src/dialects/index.ts";
-import { damagedLog, replacedText } from "../src/run/outcome.ts";
+import { damagedLog, goneLog, replacedText } from "../src/run/outcome.ts";
 import { ownFrames, sharedFrames } from "./frames.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";
@@ -16,6 +16,8 @@ import type { Timer } from "./within.ts";
 export interface Readers {
   /** `base`: what the run's thread held before it, for a dialect that tells it. */
   attach(query: AttachQuery, base?: ThreadBase): Response | Refusal;
+  /** Resolves when nobody reads. */
+  empty(): Promise<void>;
   /** The run is over: nobody's leaving matters any more. */
   stop(): void;
 }
@@ -33,6 +35,7 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
   const shared = sharedFrames(dialectRun(row, undefined));
   let transcript: Transcript = emptyTranscript;
   let viewers = 0;
+  let left = Promise.withResolvers<void>();
   let stopped = false;
   let graceTimer: Timer | undefined;
 
@@ -45,7 +48,10 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
 
   function viewerLeft(): void {
     viewers--;
-    if (viewers === 0) armGrace();
+    if (viewers > 0) return;
+    left.resolve();
+    left = Promise.withResolvers();
+    armGrace();
   }
 
   /** Reads on from where the last such reader stopped: a late joiner costs what is new. */
@@ -114,11 +120,13 @@ export function runReaders({ log, store, row, onAbandoned }: ReadersOptions): Re
         ...start,
         heartbeatMs: limits.heartbeatMs,
         damage: damagedLog(runId),
+        gone: goneLog(runId),
         replaced: replacedText(runId),
         onClose: viewerLeft,
       });
       return new Response(stream, { headers: { "content-type": dialect.contentType } });
     },
+    empty: () => (viewers === 0 ? Promise.resolve() : left.promise),
     stop() {
       stopped = true;
       if (graceTimer !== undefined) clearTimeout(graceTimer);

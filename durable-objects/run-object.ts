@@ -25,6 +25,9 @@ import { within } from "./within.ts";
 /** How long a recovered run waits before it goes on: the call that woke it may be a cancel, and that comes first. */
 const RESUME_WAIT_MS = 20;
 
+/** How long the readers of a run that is deleted have for its end. Milliseconds. */
+const LAST_READ_MS = 1000;
+
 type RepeatedRequest = Pick<RunPlan, "requestHash"> & { idempotencyKey?: string | undefined };
 
 export class RunObject extends DurableObject<Env> {
@@ -160,15 +163,18 @@ export class RunObject extends DurableObject<Env> {
   }
 
   /**
-   * Forgets the run: a live one is cancelled first. The name is free afterwards. `untold`: its thread has not acknowledged
-   * its records yet, and the run stays.
+   * Forgets the run: a live one is cancelled first, and its readers have a moment to read the end. The name is free afterwards.
+   * `untold`: its thread has not acknowledged its records yet, or its collection has not said what is kept, and the run stays.
    */
   async forget(): Promise<"forgotten" | "unknown" | "untold"> {
     const run = this.#run;
     if (run === undefined) return "unknown";
     await this.cancel("deleted");
+    if (run.row.sealedAt === undefined) return "untold";
     if (run.row.plan.thread !== undefined && !(await run.tellEnd())) return "untold";
-    await this.#wipe(run.row);
+    await run.unread(LAST_READ_MS);
+    // Others may have forgotten it meanwhile, and another run have its name.
+    if (this.#run === run) await this.#wipe(run.row);
     return "forgotten";
   }
 

@@ -19,6 +19,8 @@ export interface ViewerOptions {
   heartbeatMs: number;
   /** What a reader is told when part of the log cannot be read. */
   damage: IndeRunError;
+  /** What a reader is told that has not read to the end of a log that is gone. */
+  gone: IndeRunError;
   /** What a reader is told that cannot replace what it has shown, and would have to. */
   replaced: IndeRunError;
   /** Runs once, when the reader has left or has everything. */
@@ -98,7 +100,10 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
             controller.enqueue(bytes);
             sentAt = Date.now();
           }
-          if (failed || (log.gone && bytes === undefined) || (log.sealed && cursor >= log.visibleTo)) {
+          const isOver = log.sealed && cursor >= log.visibleTo;
+          const isCut = log.gone && bytes === undefined && !isOver && !failed;
+          if (isCut) controller.enqueue(withPrefix(dialect.failure(options.gone)));
+          if (failed || isCut || isOver) {
             controller.close();
             close();
             return;

@@ -27,7 +27,12 @@ export const searchRequestSchema = v.object({
   path_glob: v.nullish(v.pipe(v.string(), v.maxLength(256))),
   trust_min: v.nullish(trustSchema),
   media: v.nullish(words),
-  ingested_after: v.nullish(dateTime),
+  ingested_after: v.nullish(
+    v.pipe(
+      dateTime,
+      v.check((text) => !Number.isNaN(Date.parse(text)), "must be a time with a date, and an offset as +02:00"),
+    ),
+  ),
   doc_id: v.nullish(v.pipe(v.string(), v.maxLength(256))),
   trace: v.nullish(v.boolean()),
 });

@@ -76,7 +76,7 @@ export const openApiPaths = {
       responses: {
         ...faults,
         204: { description: "Forgotten; the name is free again." },
-        503: problem("The run's thread does not answer, and has not got all of its records."),
+        503: problem("The run's thread, which has not got all of its records, or its collection does not answer."),
       },
     },
   },

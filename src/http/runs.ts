@@ -154,7 +154,7 @@ export async function deleteRun(context: Context): Promise<Response> {
     case "untold":
       return problemResponse({
         code: "unavailable",
-        message: "The run's thread does not answer; try again.",
+        message: "The run's thread, or its collection, does not answer; try again.",
         retryAfterMs: UNTOLD_RETRY_MS,
       });
   }

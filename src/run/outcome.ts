@@ -117,6 +117,18 @@ export function damagedLog(runId: string): IndeRunError {
   };
 }
 
+/** What a reader is told that has not read to the end, and cannot any more. */
+export function goneLog(runId: string): IndeRunError {
+  return {
+    schemaVersion: "1.0",
+    errorClass: "Internal",
+    message: "The run was deleted, or its events are not kept any longer: there is no more to read.",
+    runId,
+    retryable: false,
+    details: { code: "gone" },
+  };
+}
+
 /** What a reader is told that has shown a text which no longer holds, and cannot replace it. */
 export function replacedText(runId: string): IndeRunError {
   return {

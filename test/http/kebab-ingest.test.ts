@@ -217,6 +217,31 @@ test("R-KB-55 a cancel that comes too late answers with the report", async () =>
   expect(answer.body).toEqual(ingested.lines.at(-1));
 });
 
+test("R-DELETE-1 R-KB-50 a run that is deleted while its documents are written tells its reader the end", async () => {
+  const name = newCollection();
+  const many = Array.from({ length: 1500 }, (_, index) => ({
+    doc_path: `a/long/path/of/a/document/${index}.md`,
+    content: `# ${index}\n\n${"many words ".repeat(60)}`,
+  }));
+  const response = await fetch(`${kebab.base}/collections/${name}/documents`, {
+    method: "POST",
+    headers: { "content-type": NDJSON, accept: NDJSON },
+    body: many.map((entry) => JSON.stringify(entry)).join("\n"),
+  });
+  const run = new URL((response.headers.get("location") ?? "").replace("/kebab/", "/v1/"), kebab.base);
+  let text = "";
+  let deleted: Promise<Response> | undefined;
+  for await (const part of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (text.includes('"fraction_completed":0.9')) deleted ??= fetch(run, { method: "DELETE" });
+  }
+  expect((await deleted)?.status).toBe(204);
+  const last: unknown = JSON.parse(text.trimEnd().split("\n").at(-1) ?? "");
+  const { status } = await kebab.call("GET", `/collections/${name}`);
+  const whole = { schema_version: "ingest_report.v1", new: many.length };
+  expect(last).toMatchObject(status === 200 ? whole : { schema_version: "error.v1", details: { reason: "cancelled" } });
+});
+
 test("R-KB-57 a key and the same documents are the same run; other documents are a conflict", async () => {
   const collection = newCollection();
   const headers = { "idempotency-key": randomUUID() };

@@ -423,6 +423,7 @@ test.each([
   [{ query: "x", collection: "a/b" }, "collection"],
   [{ query: "x", max_tokens: 0 }, "max_tokens"],
   [{ query: "x", ingested_after: "yesterday" }, "ingested_after"],
+  [{ query: "x", ingested_after: "2020-01-01T00:00:00+02" }, "ingested_after"],
   [{ query: "x", trust_min: "high" }, "trust_min"],
   [{ query: "x", tags: "a" }, "tags"],
 ])("R-KB-14 the search %j is refused by its field", async (body, field) => {
@@ -538,6 +539,7 @@ test("R-KB-20 filters are about documents, and all of them must hold", async () 
   expect(await found({ media: ["md"] })).toEqual(["docs/a.md"]);
   expect(await found({ media: ["html", "text"] })).toEqual(["c.html", "docs/b.txt"]);
   expect(await found({ ingested_after: "2020-01-01T00:00:00Z" })).toHaveLength(3);
+  expect(await found({ ingested_after: "2020-01-01T00:00:00+02:00" })).toHaveLength(3);
   expect(await found({ ingested_after: "2999-01-01T00:00:00Z" })).toEqual([]);
   expect(await found({ tags: ["y"], lang: "en" })).toEqual(["docs/a.md"]);
   const { documents } = v.parse(collectionSchema, (await kebab.call("GET", `/collections/${name}`)).body);

@@ -9,7 +9,7 @@ import { deerflowSse } from "../../src/dialects/deerflow.ts";
 import type { Dialect, EntryDialect } from "../../src/dialects/dialect.ts";
 import { indeRunSse } from "../../src/dialects/inderun.ts";
 import { svedaSse } from "../../src/dialects/sveda.ts";
-import { damagedLog, replacedText } from "../../src/run/outcome.ts";
+import { damagedLog, goneLog, replacedText } from "../../src/run/outcome.ts";
 import { completed, logOf, turnRun } from "./sveda/turns.ts";
 
 const damage = damagedLog("sv_1");
@@ -40,6 +40,7 @@ const options = (log: RunLog, dialect: Dialect, heartbeatMs = 60_000) => ({
   dialect,
   heartbeatMs,
   damage,
+  gone: goneLog("sv_1"),
   replaced,
   onClose: () => undefined,
 });

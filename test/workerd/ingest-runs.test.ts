@@ -146,6 +146,37 @@ it("R-KB-56 an ingest goes on when its run's object dies, and nothing is told tw
   ]);
 });
 
+describe("a run that is deleted", () => {
+  const many = Array.from({ length: 1500 }, (_, index) =>
+    document(`a/long/path/of/document/${index}.md`, `# ${index}`),
+  );
+
+  it("R-DELETE-1 tells a reader that has stalled that there is no more", async () => {
+    const made = ingestRun();
+    await made.start();
+    const answer = await made.run().attach({ dialect: "kebab", framing: "ndjson", from: "start", waitMs: 0 });
+    if (!(answer instanceof Response)) throw new Error(answer.refused);
+    await made.ingest(many);
+    await expect.poll(() => made.run().word()).toBe("completed");
+    expect(await made.run().forget()).toBe("forgotten");
+    const last: unknown = JSON.parse((await answer.text()).trimEnd().split("\n").at(-1) ?? "");
+    expect(last).toMatchObject({ schema_version: "error.v1", code: "generic" });
+  });
+
+  it("R-DELETE-1 stays as long as its collection does not say what became of the documents", async () => {
+    const made = ingestRun();
+    await made.start();
+    const open = Promise.withResolvers<void>();
+    const held = runInDurableObject(made.keeper(), (_, state) => state.blockConcurrencyWhile(() => open.promise));
+    expect(await made.run().forget()).toBe("untold");
+    open.resolve();
+    await held;
+    expect(await made.run().forget()).toBe("forgotten");
+    await made.ingest();
+    expect(await made.kept()).toBe(0);
+  });
+});
+
 describe("a cancel", () => {
   it("R-KB-55 before the documents are written leaves none", async () => {
     const made = ingestRun();
