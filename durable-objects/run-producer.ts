@@ -128,6 +128,8 @@ export function runProducer({ row, log, state, apply }: RunProducerOptions): Run
 function isPushed({ type, payload }: LogEntry): boolean {
   if (type === "lifecycle" || type === "attempt") return false;
   if (type !== "step" && type !== "content_snapshot" && type !== "diagnostic") return true;
+  // Of each type only the field that the server writes: another of its name is the producer's own.
   const { implied, releasedFrom, code } = asRecord(parseJson(payload)?.value) ?? {};
-  return implied !== true && releasedFrom === undefined && code !== "sequence_released";
+  if (type === "step") return implied !== true;
+  return type === "content_snapshot" ? releasedFrom === undefined : code !== "sequence_released";
 }

@@ -41,6 +41,21 @@ const script: PushedEvent[][] = [
 ];
 const TEXT = "One. Two. Three. Four.";
 
+it("R-FEED-3 a repeat is told where its event stands, also behind events with fields that the server writes elsewhere", async () => {
+  const made = await pushedRun();
+  await made.start();
+  const events: PushedEvent[] = [
+    say("One. "),
+    { type: "diagnostic", payload: { code: "x", releasedFrom: 1 } },
+    { type: "content_snapshot", payload: { text: "One. ", implied: true } },
+    say("Two."),
+  ];
+  const first: PushAnswer[] = [];
+  for (const [index, event] of events.entries()) first.push(await made.push(1, index, event));
+  await made.push(1, events.length, say(" Three."));
+  for (const [index, event] of events.entries()) expect(await made.push(1, index, event)).toEqual(first[index]);
+});
+
 describe("a producer whose run's object dies", () => {
   const dies = it.each(["standard", "strict"] as const);
   dies("R-FEED-3 R-LIFE-2 loses and doubles nothing, at whichever await that is, %s", async (durability) => {
