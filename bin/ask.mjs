@@ -121,7 +121,8 @@ async function read(server, start, place, { show, stop }) {
 async function refused(response) {
   const { statusCode = 0, headers } = response;
   const refusal = await refusalOf(response);
-  if (!PASSING.has(statusCode)) return { kind: "ended", ended: failed(refusal) };
+  const isPassing = PASSING.has(statusCode) && refusal.details["retryable"] !== false;
+  if (!isPassing) return { kind: "ended", ended: failed(refusal) };
   const seconds = Number(headers["retry-after"] ?? 0);
   const waitMs = Number.isFinite(seconds) ? seconds * 1000 : 0;
   return { kind: "lost", cause: `status ${statusCode}`, refusal, waitMs };

@@ -46,7 +46,7 @@ of all
   --help, --version
 
 exit status: 0 an answer with sources (hits, a schema); 1 refused or cancelled (no hits); 2 an error
-Closing stderr or stdout, or Ctrl-C, cancels the run.`;
+Ctrl-C cancels the run; with --stream, so does closing stderr, at the next line.`;
 
 const text = /** @type {const} */ ({ type: "string" });
 const flag = /** @type {const} */ ({ type: "boolean" });

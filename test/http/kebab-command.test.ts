@@ -281,6 +281,19 @@ test("R-KB-94 a start whose answer breaks is sent again with its key, and a stre
   expect(errorOf(closed)).toMatchObject({ code: "generic", message: expect.stringContaining("status 503") });
 });
 
+test("R-KB-94 a server that says that once more would be the same is not asked once more", async () => {
+  const error = { schema_version: "error.v1", code: "model_not_pulled", message: "No such model." };
+  const refusal = (retryable: boolean) => JSON.stringify({ ...error, details: { model: "m", retryable } });
+  const says = (text: string): Script => [
+    { step: "head", status: 503, headers: { "content-length": String(text.length) } },
+    { step: "write", bytes: text },
+  ];
+  provider.on(ASK, (_, index) => says(refusal(index === 0)));
+  const ran = await holdfast(["ask", "x", "--json", "--mode", "vector"], here(provider.origin));
+  expect(errorOf(ran)).toMatchObject({ code: "model_not_pulled", details: { retryable: false } });
+  expect(provider.calls(ASK)).toHaveLength(2);
+});
+
 test("R-KB-94 a cancel that does not arrive is sent again, and one that is given up names the run that goes on", async () => {
   const sent = "/kebab/runs/r1/cancel";
   const stopped = async (...words: string[]): Promise<Ran> => {
