@@ -1,6 +1,6 @@
 // What a run finds out before it answers: asks its models, searches its collection, and hands in what came of it. Every rule about what is asked and looked for is elsewhere.
 import type { SearchAnswer, SearchAsk } from "../schemas/collection.ts";
-import type { Failure } from "../schemas/failure.ts";
+import type { Failure, FailureOf } from "../schemas/failure.ts";
 import type { PlannedTarget } from "../schemas/plan.ts";
 import type { Message, StartRequest } from "../schemas/run.ts";
 import type { Pool } from "../src/kebab/pool.ts";
@@ -52,7 +52,7 @@ export function runResearch({ ctx, env, row, request, over, complete, apply }: R
     const began = Date.now();
     const { temperature, seed } = request()?.generation ?? {};
     const generation = { ...(temperature !== undefined && { temperature }), ...(seed !== undefined && { seed }) };
-    const failures: Failure[] = [];
+    const failures: FailureOf[] = [];
     for (const target of inOrder()) {
       const startedAt = Date.now();
       tell(target.id, task, done);
@@ -68,7 +68,7 @@ export function runResearch({ ctx, env, row, request, over, complete, apply }: R
         // 0 would say that nobody was asked.
         return { said: true, text: answer.text, ms: Math.max(1, Date.now() - began) };
       }
-      failures.push(answer.failure);
+      failures.push({ ...answer.failure, targetId: target.id });
       if (!failurePolicies[answer.failure.failureClass].fallsBack) break;
     }
     return { said: false, failures };
@@ -91,12 +91,14 @@ export function runResearch({ ctx, env, row, request, over, complete, apply }: R
     const { ask: plan, chain } = row.plan;
     if (plan?.research === undefined) return;
     const { collection, search: like } = plan.research;
-    const search = async (questions: readonly string[], done: number): Promise<Pool[] | Failure> => {
+    const search = async (questions: readonly string[], done: number): Promise<Pool[] | FailureOf> => {
       tell(collection, "retrieve", done);
       try {
         const answers = await Promise.all(questions.map((query) => searchOne(collection, { ...like, query })));
         const failed = answers.find((answer) => !answer.found && answer.refused === "embedding_failed");
-        return failed !== undefined && "failure" in failed ? failed.failure : answers.map(poolOf);
+        return failed !== undefined && "failure" in failed
+          ? { ...failed.failure, targetId: failed.targetId }
+          : answers.map(poolOf);
       } catch {
         return unsearched;
       } finally {

@@ -56,3 +56,6 @@ export const failureSchema = v.object({
   floor: v.optional(v.number()),
 });
 export type Failure = v.InferOutput<typeof failureSchema>;
+
+/** `targetId`: whose failure it is; left out where no target was asked. */
+export type FailureOf = Failure & { readonly targetId?: string };

@@ -63,7 +63,7 @@ const withheld: ErrorEvent = {
   message: "The provider's content filter ended the answer.",
 };
 
-/** The four codes that clients know, by what the last attempt failed with. */
+/** The four codes that clients know, by the class that the error names. */
 export function errorEvent({ message, details }: IndeRunError): ErrorEvent {
   switch (details?.["failureClass"]) {
     case "rate_limited":

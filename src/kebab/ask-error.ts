@@ -21,6 +21,21 @@ function coded(
       return { code: "timeout", details: { source: providerId } };
     case "Unavailable":
     case "Offline":
+      // It is also how a run ends whose targets all failed, each in its way.
+      switch (cause) {
+        case "timeout_headers":
+        case "timeout_ttft":
+        case "timeout_idle":
+        case "timeout_progress":
+          return { code: "timeout", details: { source: providerId } };
+        case "model_not_found":
+          return { code: "model_not_pulled", details: { model: providerId } };
+        case "auth":
+        case "permission":
+        case "quota":
+        case "rate_limited":
+          return { code: "generic", details: { chain: [message] } };
+      }
       return { code: "model_unreachable", details: { endpoint: providerId, source: cause ?? errorClass } };
     case "CapabilityMismatch":
       if (cause === "model_not_found") return { code: "model_not_pulled", details: { model: providerId } };

@@ -1,6 +1,6 @@
 // How a question is split, looked for part by part, and gone on with until enough is found. Who asks the models and searches is given: no rule is anywhere else, and no I/O here.
 import type { AnswerHop } from "../../schemas/dialects/kebab-answer.ts";
-import type { Failure } from "../../schemas/failure.ts";
+import type { FailureOf } from "../../schemas/failure.ts";
 import type { Message } from "../../schemas/run.ts";
 import { decideMessages } from "./decide.ts";
 import { decomposeMessages, subQuestions, type Splitting } from "./decompose.ts";
@@ -12,20 +12,20 @@ const MAX_ROUNDS = 3;
 export type ResearchTask = "decompose" | "decide";
 
 /** A model's answer, and the milliseconds that it took; or how each target failed that was asked. */
-export type Said = { said: true; text: string; ms: number } | { said: false; failures: Failure[] };
+export type Said = { said: true; text: string; ms: number } | { said: false; failures: FailureOf[] };
 
 /** `done`: the share of all the work there may be that is over. */
 export interface ResearchPlace {
   ask(task: ResearchTask, messages: Message[], done: number): Promise<Said>;
   /** What each of the questions finds, in their order; or why nothing can be searched. */
-  search(questions: readonly string[], done: number): Promise<Pool[] | Failure>;
+  search(questions: readonly string[], done: number): Promise<Pool[] | FailureOf>;
 }
 
 export type Researched =
   | { result: "pool"; pool: Pool; hops: AnswerHop[] }
   /** The model's answer was no list of questions. */
   | { result: "not_decomposed" }
-  | { result: "failed"; failures: Failure[] };
+  | { result: "failed"; failures: FailureOf[] };
 
 export async function research(splitting: Splitting, { ask, search }: ResearchPlace): Promise<Researched> {
   const split = await ask("decompose", decomposeMessages(splitting), 0);

@@ -1,5 +1,5 @@
 // The run machine: (state, input) -> (state, events, effects). All exactly-once, commit and fallback rules live here. No clock, no I/O, no storage.
-import type { Failure } from "../../schemas/failure.ts";
+import type { Failure, FailureOf } from "../../schemas/failure.ts";
 import type { Payload } from "../../schemas/event.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import { PUSHED, type PushedEvent } from "../../schemas/push.ts";
@@ -41,7 +41,7 @@ export type Input =
   /** What the run's research was asked to find; `promptBytes`: what a model reads now. It stands in the run's plan on disk. */
   | { type: "researched"; at: number; found: Found; promptBytes: number }
   /** The research cannot go on: how each target failed that was asked, the last one at last. */
-  | { type: "research_failed"; at: number; failures: readonly Failure[] }
+  | { type: "research_failed"; at: number; failures: readonly FailureOf[] }
   /** How far it is. */
   | { type: "preparing"; at: number; progress: Payload<"preparation_progress"> }
   /** A model was asked beside the attempts. */

@@ -41,13 +41,18 @@ export function cancelledOutcome(state: RunState, at: number, reason: string | u
   };
 }
 
-/** The run ends with this failure's own class. */
-export function failedOutcome(state: RunState, at: number, failure: Failure): Outcome {
+/** The run ends with this failure's own class. `targetId`: of the target that failed, when that is not the last attempt's. */
+export function failedOutcome(
+  state: RunState,
+  at: number,
+  failure: Failure,
+  targetId = state.attempts.at(-1)?.targetId,
+): Outcome {
   const policy = failurePolicies[failure.failureClass];
   return errorOutcome(state, at, {
     errorClass: errorClassOf(failure, state.committed),
     message: failure.message,
-    ...(state.attempts.length > 0 && { providerId: state.attempts.at(-1)?.targetId }),
+    ...(targetId !== undefined && { providerId: targetId }),
     retryable: policy.retryable,
     ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
     details: {
@@ -148,23 +153,28 @@ export function damagedOutcome(state: RunState, at: number): Outcome {
   return errorOutcome(state, at, { errorClass, message, retryable: false, details: { ...details } });
 }
 
-/** Every target failed with a class that falls back: one Unavailable that still says what each did. `tried`: how each of them failed. */
+/**
+ * Every target failed with a class that falls back: one Unavailable that still says what each did. `tried`: how each of them
+ * failed. It is told by the last that may do better next time, or else by the last.
+ */
 export function exhaustedOutcome(
   state: RunState,
   at: number,
-  tried: readonly Pick<AttemptRecord, "failureClass" | "retryAfterMs">[] = stepAttempts(state),
+  tried: readonly Partial<Pick<AttemptRecord, "targetId" | "failureClass" | "retryAfterMs">>[] = stepAttempts(state),
 ): Outcome {
-  const last = tried.at(-1);
   const passing = tried.filter(
     ({ failureClass }) => failureClass !== undefined && failurePolicies[failureClass].retryable,
   );
+  const failed = tried.filter(({ failureClass }) => failureClass !== undefined);
+  const { targetId, failureClass } = passing.at(-1) ?? failed.at(-1) ?? {};
   const hints = passing.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
   return errorOutcome(state, at, {
     errorClass: "Unavailable",
     message: "All eligible streaming providers failed.",
+    ...(targetId !== undefined && { providerId: targetId }),
     retryable: passing.length > 0,
     ...(hints.length > 0 && { retryAfterMs: Math.min(...hints) }),
-    details: { ...(last?.failureClass !== undefined && { failureClass: last.failureClass }) },
+    details: { ...(failureClass !== undefined && { failureClass }) },
   });
 }
 

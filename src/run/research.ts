@@ -1,6 +1,6 @@
 // A run that must find out first what it is to answer from: when that begins, what comes of it, and what becomes of it after a restart. Finds nothing itself.
 import type { Payload } from "../../schemas/event.ts";
-import type { Failure } from "../../schemas/failure.ts";
+import type { Failure, FailureOf } from "../../schemas/failure.ts";
 import type { PlannedTarget } from "../../schemas/plan.ts";
 import type { Usage } from "../../schemas/usage.ts";
 import { openFirst } from "./chain.ts";
@@ -54,11 +54,14 @@ export function researched(step: Step, at: number, found: Found, promptBytes: nu
 }
 
 /** No target has answered: the run ends as it would after attempts that failed like that. */
-export function researchFailed(step: Step, at: number, failures: readonly Failure[]): void {
+export function researchFailed(step: Step, at: number, failures: readonly FailureOf[]): void {
   const last = failures.at(-1);
   if (!isResearching(step.state) || last === undefined) return;
   const isRefused = !failurePolicies[last.failureClass].fallsBack;
-  fail(step, at, isRefused ? failedOutcome(step.state, at, last) : exhaustedOutcome(step.state, at, failures));
+  const outcome = isRefused
+    ? failedOutcome(step.state, at, last, last.targetId)
+    : exhaustedOutcome(step.state, at, failures);
+  fail(step, at, outcome);
 }
 
 export function prepares(step: Step, at: number, payload: Payload<"preparation_progress">): void {

@@ -332,8 +332,10 @@ test("R-KB-65 when no target answers, the run ends with an error as after failed
   expect(kindsOf(lines)).toEqual(["error.v1"]);
   expect(lines.at(-1)).toMatchObject({
     code: "model_unreachable",
-    details: { retryable: true, failure_class: "upstream_5xx", run_id: runOf(response) },
+    details: { endpoint: "main", retryable: true, failure_class: "upstream_5xx", run_id: runOf(response) },
   });
+  provider.on(MAIN, errorScript(404, {}, JSON.stringify({ error: { code: "model_not_found", message: "no" } })));
+  expect((await linesOf(await ask())).at(-1)).toMatchObject({ code: "model_not_pulled", details: { model: "main" } });
   provider.on(MAIN, errorScript(400, {}, JSON.stringify({ error: { message: "no", type: "invalid_request_error" } })));
   model(SPARE, { decompose: list(LEXER) });
   const refused = await linesOf(await ask({ route: "both" }));

@@ -260,7 +260,7 @@ describe("the exhausted chain", () => {
       says("p3", fails("overloaded", { retryAfterMs: 2000 })),
     ]);
     const error = errorOf(run.outcome);
-    expect(error).toMatchObject({ errorClass: "Unavailable", retryable: true, retryAfterMs: 2000 });
+    expect(error).toMatchObject({ errorClass: "Unavailable", providerId: "p3", retryable: true, retryAfterMs: 2000 });
     expect(error?.details).toMatchObject({
       failureClass: "overloaded",
       attemptedProviderIds: ["p1", "p2", "p3"],
@@ -281,6 +281,13 @@ describe("the exhausted chain", () => {
       says("p2", fails("rate_limited", { retryAfterMs: 9000 })),
     ]);
     expect(run.outcome).toMatchObject({ error: { retryable: true, retryAfterMs: 9000 } });
+  });
+
+  test("R-FALL-4 names the target that may answer next time, else the last", () => {
+    const passing = drive(charter(["p1", "p2"]), [begin, says("p1", fails("connect")), says("p2", fails("auth"))]);
+    expect(passing.outcome).toMatchObject({ error: { providerId: "p1", details: { failureClass: "connect" } } });
+    const lasting = drive(charter(["p1", "p2"]), [begin, says("p1", fails("quota")), says("p2", fails("auth"))]);
+    expect(lasting.outcome).toMatchObject({ error: { providerId: "p2", details: { failureClass: "auth" } } });
   });
 
   test("R-FALL-4 is not retryable when no attempt was, and knows no delay when none was given", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { AskPlan } from "../../../schemas/ask.ts";
 import type { KebabHit } from "../../../schemas/dialects/kebab.ts";
 import type { LogEvent } from "../../../schemas/event.ts";
-import { errorClassSchema } from "../../../schemas/failure.ts";
+import { errorClassSchema, type FailureClass } from "../../../schemas/failure.ts";
 import { kebabNdjson } from "../../../src/dialects/kebab.ts";
 import { refusalText } from "../../../src/kebab/answer.ts";
 import { askError } from "../../../src/kebab/ask-error.ts";
@@ -250,7 +250,7 @@ test.each<[string, Act[], string, string]>([
 
 test("R-KB-36 every error class has a published code, and its details are an object", () => {
   const codes = errorClassSchema.options.map((errorClass) => {
-    const details = { failureClass: "model_not_found" };
+    const details = errorClass === "CapabilityMismatch" ? { failureClass: "model_not_found" } : {};
     const error = askError({ schemaVersion: "1.0", errorClass, message: "Failed.", providerId: "a", details });
     expect(publishedFault("error", error)).toBeUndefined();
     return [errorClass, error.code];
@@ -266,6 +266,27 @@ test("R-KB-36 every error class has a published code, and its details are an obj
   });
   const policy = { schemaVersion: "1.0" as const, errorClass: "CapabilityMismatch" as const, message: "Refused." };
   expect(askError(policy)).toMatchObject({ code: "generic", details: { chain: ["Refused."], retryable: false } });
+});
+
+test.each<[FailureClass[], object]>([
+  [["model_not_found"], { code: "model_not_pulled", details: { model: "a", retryable: false } }],
+  [["auth"], { code: "generic", details: { failure_class: "auth", retryable: false, chain: [expect.any(String)] } }],
+  [["permission"], { code: "generic", details: { failure_class: "permission" } }],
+  [["quota"], { code: "generic", details: { failure_class: "quota" } }],
+  [["rate_limited"], { code: "generic", details: { failure_class: "rate_limited", retryable: true } }],
+  [["timeout_ttft"], { code: "timeout", details: { source: "a", retryable: true } }],
+  [["connect"], { code: "model_unreachable", details: { endpoint: "a", source: "connect", retryable: true } }],
+  [["unknown"], { code: "model_unreachable", details: { endpoint: "a", source: "unknown", retryable: false } }],
+  [["auth", "model_not_found"], { code: "model_not_pulled", details: { model: "b" } }],
+  [["overloaded", "auth"], { code: "model_unreachable", details: { endpoint: "a", source: "overloaded" } }],
+])("R-KB-36 targets that all failed, as %j, are told by what could still pass, or by the last", (classes, told) => {
+  const names = ["a", "b"].slice(0, classes.length);
+  const found = { retrieval: { hits: asked.hits } };
+  const acts = classes.map((failureClass, at) => says(names[at] ?? "", fails(failureClass)));
+  const made = { driven: drive(charter(names, { found }), [begin, ...acts]), ask: asked };
+  const last = kebabLines(wire(made)).at(-1);
+  expect(last).toMatchObject({ schema_version: "error.v1", ...told });
+  expect(publishedFault("error", last)).toBeUndefined();
 });
 
 test("R-KB-34 what was withdrawn is replaced by the text of final", () => {
