@@ -7,6 +7,9 @@ export function askError(error: IndeRunError): KebabError {
   return { schema_version: "error.v1", code, message: error.message, details: { ...details, ...knownOf(error) } };
 }
 
+/** The failure classes of a provider that could be reached, and does not serve this server. */
+const refusals: ReadonlySet<string> = new Set(["auth", "permission", "quota", "rate_limited"]);
+
 function causeOf({ details }: IndeRunError): string | undefined {
   const cause = details?.["failureClass"];
   return typeof cause === "string" ? cause : undefined;
@@ -22,20 +25,9 @@ function coded(
     case "Unavailable":
     case "Offline":
       // It is also how a run ends whose targets all failed, each in its way.
-      switch (cause) {
-        case "timeout_headers":
-        case "timeout_ttft":
-        case "timeout_idle":
-        case "timeout_progress":
-          return { code: "timeout", details: { source: providerId } };
-        case "model_not_found":
-          return { code: "model_not_pulled", details: { model: providerId } };
-        case "auth":
-        case "permission":
-        case "quota":
-        case "rate_limited":
-          return { code: "generic", details: { chain: [message] } };
-      }
+      if (cause?.startsWith("timeout_") === true) return { code: "timeout", details: { source: providerId } };
+      if (cause === "model_not_found") return { code: "model_not_pulled", details: { model: providerId } };
+      if (cause !== undefined && refusals.has(cause)) return { code: "generic", details: { chain: [message] } };
       return { code: "model_unreachable", details: { endpoint: providerId, source: cause ?? errorClass } };
     case "CapabilityMismatch":
       if (cause === "model_not_found") return { code: "model_not_pulled", details: { model: providerId } };

@@ -271,6 +271,22 @@ describe("R-KB-84 an end is explained", () => {
     [{ code: "model_not_pulled" }, null, "The model is not there"],
     [{ code: "timeout" }, null, "The model took too long"],
     [{ code: "generic", details: { error_class: "Internal" } }, null, "The answer failed"],
+    [{ code: "generic", details: { failure_class: "auth" } }, null, "The model’s provider refuses this server"],
+    [{ code: "generic", details: { failure_class: "permission" } }, null, "The model’s provider refuses this server"],
+    [{ code: "generic", details: { failure_class: "quota" } }, null, "The model’s provider gives no more"],
+    [{ code: "generic", details: { failure_class: "rate_limited" } }, null, "Too much at once"],
+    [
+      { code: "generic", details: { failure_class: "content_policy" } },
+      null,
+      "The model’s provider withholds an answer",
+    ],
+    [{ code: "generic", details: { failure_class: "context_length" } }, null, "There is too much of it"],
+    [
+      { code: "generic", details: { reason: "embedding_failed", failure_class: "auth" } },
+      503,
+      "The model’s provider refuses this server",
+    ],
+    [{ code: "generic", details: { reason: "embedding_failed" } }, 503, "The question could not be embedded"],
     [{ code: "not_indexed", details: { expected: "x" } }, 404, "The collection is empty"],
     [{ code: "not_indexed", hint: "Leave mode out." }, 404, "The server cannot search like this"],
     [{ code: "generic", details: { reason: "vector_limit" } }, 422, "The collection is too large for this search"],
@@ -289,6 +305,22 @@ describe("R-KB-84 an end is explained", () => {
     [{}, 502, "The server answered 502"],
   ])("%j", (body, status, heading) => {
     expect(explain(problemFrom(status, body)).heading).toBe(heading);
+  });
+
+  test.each<[string, Fields, number | null, RegExp]>([
+    ["may", { code: "generic", details: { failure_class: "truncated", retryable: true } }, null, /again in a moment/],
+    ["will not", { code: "generic", details: { failure_class: "auth", retryable: false } }, null, /runs the server/],
+    ["will not", { code: "model_unreachable", details: { retryable: false } }, null, /runs the server/],
+    [
+      "will not",
+      { code: "generic", details: { failure_class: "invalid_request", retryable: false } },
+      null,
+      /runs the/,
+    ],
+  ])("it is said whether asking again %s help: %j", (_whether, body, status, advice) => {
+    const said = explain(problemFrom(status, body)).advice;
+    expect(said).toMatch(advice);
+    expect(said.includes("in a moment")).toBe(advice.source.includes("moment"));
   });
 
   test("a failure after the start keeps what came before, and says what the server said", () => {

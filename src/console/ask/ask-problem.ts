@@ -5,13 +5,15 @@ import { durationWords } from "../wording.ts";
 export type AskProblem = {
   /** HTTP status; null when no answer came, or when the stream failed after its start. */
   readonly status: number | null;
-  /** The `code` of an error.v1, its `reason` where that is `generic`, or `no_answer`. */
+  /** The `code` of an error.v1, where that is `generic` its `reason` or how the model failed, or `no_answer`. */
   readonly code: string | undefined;
   readonly message: string;
   readonly hint: string | undefined;
   /** The field of the request that is at fault. */
   readonly field: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Undefined: the server does not say whether asking again may help. */
+  readonly retryable: boolean | undefined;
 };
 
 export type Reached<Value> =
@@ -25,6 +27,7 @@ export const noAnswer: AskProblem = {
   hint: undefined,
   field: undefined,
   retryAfterMs: undefined,
+  retryable: undefined,
 };
 
 /** An error.v1, or whatever stands in its place. `retryAfter`: the header, in whole seconds or absent. */
@@ -34,19 +37,27 @@ export const problemFrom = (status: number | null, body: Fields, retryAfter: str
   const seconds = Number(retryAfter ?? Number.NaN);
   return {
     status,
-    code: (code === "generic" ? textIn(details, "reason") : undefined) ?? code,
+    code: (code === "generic" ? causeIn(details) : undefined) ?? code,
     message: textIn(body, "message") ?? (status === null ? "" : `The server answered ${status}.`),
     hint: textIn(body, "hint"),
     field: textIn(details, "field"),
     retryAfterMs: Number.isFinite(seconds) ? seconds * 1_000 : numberIn(details, "retry_after_ms"),
+    retryable: typeof details?.["retryable"] === "boolean" ? details["retryable"] : undefined,
   };
+};
+
+/** That the embedding failed says less than how. */
+const causeIn = (details: Fields | undefined): string | undefined => {
+  const [reason, failure] = [textIn(details, "reason"), textIn(details, "failure_class")];
+  return reason === "embedding_failed" ? (failure ?? reason) : (reason ?? failure);
 };
 
 export type Explanation = { readonly heading: string; readonly advice: string };
 
 /** Of a question that was refused, or whose answer failed. */
-export const explain = ({ status, code, hint, field, retryAfterMs }: AskProblem): Explanation => {
-  const later = retryAfterMs === undefined ? "Ask again in a moment." : `Ask again in ${durationWords(retryAfterMs)}.`;
+export const explain = (problem: AskProblem): Explanation => {
+  const { status, code, hint, field } = problem;
+  const later = laterWords(problem);
   switch (code) {
     case "no_answer":
       return { heading: "No answer", advice: "Look at the connection, then ask again." };
@@ -64,6 +75,7 @@ export const explain = ({ status, code, hint, field, retryAfterMs }: AskProblem)
     case "conflict":
       return { heading: "The last question is still being answered", advice: "Wait for its answer, or stop it first." };
     case "too_large":
+    case "context_length":
       return {
         heading: "There is too much of it",
         advice: "Ask less at once, or begin a new conversation: switch it off and on under “More options”.",
@@ -82,7 +94,16 @@ export const explain = ({ status, code, hint, field, retryAfterMs }: AskProblem)
     case "not_found":
       return { heading: "The answer is no longer kept", advice: "Ask the question again." };
     case "config_invalid":
-      return { heading: "The server’s configuration is not valid", advice: "Whoever runs the server can mend it." };
+      return { heading: "The server’s configuration is not valid", advice: serversMatter };
+    case "auth":
+    case "permission":
+      return { heading: "The model’s provider refuses this server", advice: `Its key is not taken. ${serversMatter}` };
+    case "quota":
+      return { heading: "The model’s provider gives no more", advice: `Its credit is used up. ${serversMatter}` };
+    case "content_policy":
+      return { heading: "The model’s provider withholds an answer", advice: "Put the question in other words." };
+    case "embedding_failed":
+      return { heading: "The question could not be embedded", advice: later };
     case "io_error":
       return { heading: "The server is restarting", advice: later };
     case undefined:
@@ -91,6 +112,13 @@ export const explain = ({ status, code, hint, field, retryAfterMs }: AskProblem)
         ? { heading: "The answer failed", advice: `What came before is kept. ${later}` }
         : { heading: `The server answered ${status}`, advice: hint ?? later };
   }
+};
+
+const serversMatter = "Whoever runs the server can mend it.";
+
+const laterWords = ({ retryAfterMs, retryable }: AskProblem): string => {
+  if (retryable === false) return `Asking again will not help. ${serversMatter}`;
+  return retryAfterMs === undefined ? "Ask again in a moment." : `Ask again in ${durationWords(retryAfterMs)}.`;
 };
 
 const fieldAdvice: Readonly<Record<string, string>> = {
