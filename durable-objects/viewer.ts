@@ -77,7 +77,7 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
   const take = (read: readonly LogEntry[]): Uint8Array => {
     // After damage only the end is told: what lies between would hide the gap.
     const entries = damaged ? read.filter(({ type }) => type === "terminal") : read;
-    const end = replaces ? -1 : entries.findIndex((entry) => isReplacement(entry, options.cursor));
+    const end = replaces ? -1 : entries.findIndex((entry) => isReplacement(entry, log, options.cursor));
     if (end >= 0) {
       failed = true;
       return withPrefix(frames.text(entries.slice(0, end)).frames + dialect.failure(options.replaced));
@@ -129,9 +129,24 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
 const nothing = new Uint8Array();
 
 /** Whether a reader that came with this cursor would have to replace what it has shown: what a crash voided only if it saw it. */
-function isReplacement({ type, payload }: LogEntry, cursor: number): boolean {
+function isReplacement({ sequence, type, payload }: LogEntry, log: RunLog, cursor: number): boolean {
   if (type !== "content_snapshot") return false;
   const snapshot = parseJson(payload)?.value;
   if (!v.is(payloadSchemas.content_snapshot, snapshot)) return true;
-  return snapshot.releasedFrom === undefined || cursor >= snapshot.releasedFrom;
+  return snapshot.releasedFrom === undefined ? hasOutputBefore(log, sequence) : cursor >= snapshot.releasedFrom;
 }
+
+/** Whether a reader may have shown something by then. */
+function hasOutputBefore(log: RunLog, sequence: number): boolean {
+  for (let read = -1; ;) {
+    const page = log.page(read);
+    if ("damagedTo" in page) return true;
+    const before = page.entries.filter((entry) => entry.sequence < sequence);
+    if (before.some(({ type }) => OUTPUT.has(type))) return true;
+    const last = before.at(-1);
+    if (last === undefined) return false;
+    read = last.sequence;
+  }
+}
+
+const OUTPUT: ReadonlySet<string> = new Set(["content_delta", "reasoning_delta", "content_snapshot"]);

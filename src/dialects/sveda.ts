@@ -34,6 +34,10 @@ export const svedaSse: EntryDialect = {
       if (type === "reasoning_delta") {
         return sseFrame(sequence, `{"type":"reasoning.delta","delta":${textJson(entry)},${rest}`);
       }
+      if (type === "content_snapshot") {
+        const text = wholeText(entry);
+        return text === "" ? "" : sseFrame(sequence, `{"type":"text.delta","delta":${JSON.stringify(text)},${rest}`);
+      }
       if (type === "terminal") return ending(entry, names);
       const event = eventOf(entry, names);
       return event === undefined ? "" : sseFrame(sequence, JSON.stringify(event));
@@ -57,6 +61,13 @@ function textJson(entry: LogEntry): string {
   if (entry.text !== undefined) return JSON.stringify(entry.text);
   const payload = payloadOf(entry);
   return JSON.stringify(v.is(payloadSchemas.content_delta, payload) ? payload.text : "");
+}
+
+/** A text that came at once: of one that replaces another no frame is asked for. What is restated was shown. */
+function wholeText(entry: LogEntry): string {
+  const payload = payloadOf(entry);
+  const isFirst = v.is(payloadSchemas.content_snapshot, payload) && payload.releasedFrom === undefined;
+  return isFirst ? payload.text : "";
 }
 
 /** The event that an entry is shown as; `undefined` when it is not shown. */

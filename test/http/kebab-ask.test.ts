@@ -216,6 +216,11 @@ test("R-KB-33 what is not found, or not near enough, is refused without a model"
     finalText: expect.stringContaining("Nothing on this."),
   });
   expect(kindsOf(await linesOf(await again(runId)))).toEqual(["retrieval_done", "answer.v1"]);
+  // A stream that cannot replace text has it too.
+  const sveda = await fetch(`${kebab.server.origin}/v1/runs/${runId}/events?dialect=sveda`, { headers: bearer(0) });
+  const told = await sveda.text();
+  expect(told).toContain('"type":"text.delta","delta":"Nothing on this.');
+  expect(told).not.toContain('"type":"error"');
 });
 
 test("R-KB-34 a truncated answer is no answer: another target gives one, or the stream ends with an error", async () => {

@@ -103,6 +103,21 @@ describe("R-DIAL-2 a reader that cannot replace text", () => {
     );
   });
 
+  test("a text that comes at once, with nothing shown before it, is text", async () => {
+    const whole: Draft = { type: "content_snapshot", payload: { text: "All of it." } };
+    const entries = logOf([{ type: "lifecycle", payload: { phase: "started" } }, whole, completed()]);
+    const frames = entries.map(svedaSse.encoder(turnRun));
+    expect(frames[1]).toContain('"type":"text.delta","delta":"All of it."');
+    for (let cursor = -1; cursor < entries.length - 1; cursor++) {
+      expect(await read(finished(entries), svedaSse, cursor)).toBe(
+        svedaSse.preamble + frames.slice(cursor + 1).join(""),
+      );
+    }
+    const twice = logOf([whole, { type: "content_snapshot", payload: { text: "Else." } }, completed()]);
+    const told = svedaSse.preamble + twice.slice(0, 1).map(svedaSse.encoder(turnRun)).join("");
+    expect(await read(finished(twice), svedaSse, -1)).toBe(told + svedaSse.failure(replaced));
+  });
+
   test("a retraction is its end, whatever the run goes on to say", async () => {
     const entries = logOf([
       text("wrong"),
