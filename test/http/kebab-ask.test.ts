@@ -15,6 +15,7 @@ const KEYS = ["one", "two"].map((tenant) => ({ tenant, key: randomUUID() }));
 const hash = (key: string): string => createHash("sha256").update(key).digest("hex");
 const bearer = (index: number) => ({ authorization: `Bearer ${KEYS[index]?.key ?? ""}` });
 const json = { "content-type": "application/json" };
+const MAX_PROMPT = 10_000;
 const QUESTION = "Which cursor does a reader have?";
 const page = `# Runs
 
@@ -45,7 +46,7 @@ beforeAll(async () => {
       targets: [target("main"), target("spare")],
       routes: { default: ["main"], both: ["main", "spare"] },
       breaker: { failures: 0 },
-      limits: { attachWaitMs: 0 },
+      limits: { attachWaitMs: 0, maxPromptBytes: MAX_PROMPT },
       kebab: { texts: { noEvidence: "Nothing on this." } },
     },
     { vars: { API_KEYS: JSON.stringify(Object.fromEntries(KEYS.map(({ tenant, key }) => [hash(key), tenant]))) } },
@@ -267,7 +268,11 @@ test("R-KB-35 a lost stream goes on behind the last number that was seen, with e
     );
   }
   expect(provider.calls(MAIN)).toHaveLength(1);
-  expect((await refused(await again(reader.runId, "?after=999"), 400)).details).toMatchObject({ field: "after" });
+  expect((await refused(await again(reader.runId, "?after=999"), 400)).details).toMatchObject({ field: "query:after" });
+  const ahead = await fetch(`${kebab.base}/runs/${reader.runId}`, {
+    headers: { ...bearer(0), "last-event-id": "999" },
+  });
+  expect((await refused(ahead, 400)).details).toMatchObject({ field: "header:Last-Event-ID" });
   expect((await refused(await again(reader.runId, "?after=x"), 400)).details).toMatchObject({ field: "query:after" });
   expect((await refused(await again(reader.runId, "?from=snapshot"), 400)).details).toMatchObject({
     field: "query:from",
@@ -382,7 +387,13 @@ test("R-KB-38 the same key and question are the same run, whatever the collectio
     field: "header:Idempotency-Key",
   });
   const fresh = { "idempotency-key": randomUUID(), "last-event-id": "3" };
-  expect((await refused(await ask({}, fresh), 400)).details).toMatchObject({ field: "after" });
+  expect((await refused(await ask({}, fresh), 400)).details).toMatchObject({ field: "header:Last-Event-ID" });
+  const byQuery = await fetch(`${kebab.base}/ask?after=3`, {
+    method: "POST",
+    headers: { ...bearer(0), ...json },
+    body: JSON.stringify({ question: QUESTION, collection }),
+  });
+  expect((await refused(byQuery, 400)).details).toMatchObject({ field: "query:after" });
   expect(provider.calls(MAIN)).toHaveLength(1);
 });
 
@@ -391,6 +402,7 @@ test.each<[Record<string, unknown>, number, string, Record<string, unknown>]>([
   [{ question: " \n" }, 400, "generic", { field: "question" }],
   [{ question: 5 }, 400, "generic", { field: "question" }],
   [{ question: "x".repeat(8193) }, 400, "generic", { field: "question" }],
+  [{ question: "é".repeat(MAX_PROMPT / 2 + 1) }, 413, "generic", { reason: "too_large", field: "question" }],
   [{ k: 0 }, 400, "generic", { field: "k" }],
   [{ k: 101 }, 400, "generic", { field: "k" }],
   [{ temperature: 3 }, 400, "generic", { field: "temperature" }],

@@ -261,7 +261,7 @@ test("R-KB-70 R-KB-74 what is refused makes no conversation, and leaves one as i
   await refused(await send(" ", { conversation }), 400);
   const lost = { "idempotency-key": randomUUID(), "last-event-id": "3" };
   expect((await refused(await send(COSTS, { conversation, headers: lost }), 400)).details).toMatchObject({
-    field: "after",
+    field: "header:Last-Event-ID",
   });
   expect((await native(`/v1/threads/${conversation}`)).status).toBe(404);
   expect(provider.calls(MAIN)).toEqual([]);

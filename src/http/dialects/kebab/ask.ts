@@ -1,12 +1,13 @@
 // `POST /kebab/ask`: a question, and the run that answers it, as a stream. Looks for nothing itself.
 import * as v from "valibot";
-import type { ReadFrom, StartAnswer } from "../../../../schemas/attach.ts";
+import type { StartAnswer } from "../../../../schemas/attach.ts";
 import { askRequestSchema } from "../../../../schemas/dialects/kebab-answer.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
 import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { wireIssues } from "../../../run/issues.ts";
 import { readJson } from "../../body.ts";
 import { sha256Hex } from "../../digest.ts";
+import type { ReadingStart } from "../../read-from.ts";
 import { nameOf } from "../../start-run.ts";
 import { DEFAULT_COLLECTION, isCollectionName, runStub, type KebabContext } from "./context.ts";
 import { planAsk, type Asked } from "./plan-ask.ts";
@@ -23,7 +24,7 @@ import {
   type KebabProblem,
   type KebabResult,
 } from "./problem.ts";
-import { cursorOf, kebabQuery, readingOf, streamResponse } from "./reading.ts";
+import { cursorOf, kebabQuery, readingOf, repeatKeyOf, streamResponse } from "./reading.ts";
 
 const BUSY_RETRY_MS = 1000;
 
@@ -35,29 +36,29 @@ export async function ask(context: KebabContext): Promise<Response> {
 }
 
 async function openAsk(context: KebabContext): Promise<KebabResult<{ runId: string; reading: Response }>> {
-  const from = cursorOf(context.request);
-  if (!from.ok) return from;
+  const start = cursorOf(context.request);
+  if (!start.ok) return start;
   const asked = await readAsk(context);
   if (!asked.ok) return asked;
   const { conversation } = asked.value.body;
   const answer = await (typeof conversation === "string"
-    ? startTurn(context, asked.value, conversation, from.value)
-    : startAlone(context, asked.value, from.value));
+    ? startTurn(context, asked.value, conversation, start.value)
+    : startAlone(context, asked.value, start.value));
   if (!answer.ok) return answer;
   const started = answer.value;
   if (!started.started) return kebabRefused(started.refused === "conflict" ? otherQuestion : tooManyRuns);
   if (started.reading === undefined) throw new Error("a start with a query answers with a reading");
-  const reading = readingOf(started.reading);
+  const reading = readingOf(started.reading, start.value);
   return reading.ok ? kebabFound({ runId: asked.value.runId, reading: reading.value }) : reading;
 }
 
-async function startAlone(context: KebabContext, asked: Asked, from: ReadFrom): Promise<KebabResult<StartAnswer>> {
+async function startAlone(context: KebabContext, asked: Asked, start: ReadingStart): Promise<KebabResult<StartAnswer>> {
   const { runId, requestHash, idempotencyKey } = asked;
   const run = runStub(context.env, context.tenant, runId);
-  const query = kebabQuery(from, 0);
+  const query = kebabQuery(start.from, 0);
   const repeat = idempotencyKey === undefined ? undefined : await run.repeat({ requestHash, idempotencyKey }, query);
   if (repeat !== undefined) return kebabFound(repeat);
-  if (typeof from === "object") return kebabRefused(noRunBefore);
+  if (typeof start.from === "object") return kebabRefused(noRunBefore(start));
   const plan = await planAsk(context, asked);
   if (!plan.ok) return plan;
   return kebabFound(await run.start(plan.value, context.config.limits.maxActiveRuns, query));
@@ -70,10 +71,8 @@ const tooManyRuns: KebabProblem = {
 };
 
 async function readAsk({ request, config, tenant }: KebabContext): Promise<KebabResult<Asked>> {
-  const key = request.headers.get("idempotency-key") ?? undefined;
-  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    return kebabRefused(invalidInput("header:Idempotency-Key", "The key must be 1 to 255 visible ASCII characters."));
-  }
+  const key = repeatKeyOf(request);
+  if (!key.ok) return key;
   const body = await readJson(request, config.limits.maxBodyBytes);
   if (!body.ok) return kebabRefused(fromProblem(body.problem));
   const parsed = v.safeParse(askRequestSchema, body.value ?? {});
@@ -90,8 +89,8 @@ async function readAsk({ request, config, tenant }: KebabContext): Promise<Kebab
   return kebabFound({
     body: asked,
     collection,
-    runId: await nameOf({}, key, tenant),
+    runId: await nameOf({}, key.value, tenant),
     requestHash: await sha256Hex(canonicalJson({ ask: asked })),
-    idempotencyKey: key,
+    idempotencyKey: key.value,
   });
 }

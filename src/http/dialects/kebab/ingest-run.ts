@@ -3,13 +3,11 @@ import type { NewDocument } from "../../../../schemas/collection.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
 import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { sha256Hex } from "../../digest.ts";
-import { IDEMPOTENCY_KEY } from "../../idempotency-key.ts";
 import { framingOf } from "../../read-from.ts";
 import { nameOf, planPushed } from "../../start-run.ts";
 import { collectionStub, runStub, type KebabContext } from "./context.ts";
 import {
   fromProblem,
-  invalidInput,
   kebabFound,
   kebabProblemResponse,
   kebabRefused,
@@ -17,7 +15,7 @@ import {
   type KebabProblem,
   type KebabResult,
 } from "./problem.ts";
-import { cursorOf, kebabQuery, readingOf, streamResponse } from "./reading.ts";
+import { cursorOf, kebabQuery, readingOf, repeatKeyOf, streamResponse } from "./reading.ts";
 
 const BUSY_RETRY_MS = 1000;
 /** Bytes of progress and report: what a collection's limits leave room for, many times over. */
@@ -38,19 +36,18 @@ async function open(
   documents: NewDocument[],
 ): Promise<KebabResult<{ runId: string; reading: Response }>> {
   const { request, env, config, tenant, collection } = context;
-  const from = cursorOf(request);
-  if (!from.ok) return from;
-  const key = request.headers.get("idempotency-key") ?? undefined;
-  if (key !== undefined && !IDEMPOTENCY_KEY.test(key)) {
-    return kebabRefused(invalidInput("header:Idempotency-Key", "The key must be 1 to 255 visible ASCII characters."));
-  }
+  const reading = cursorOf(request);
+  if (!reading.ok) return reading;
+  const given = repeatKeyOf(request);
+  if (!given.ok) return given;
+  const key = given.value;
   const runId = await nameOf({}, key, tenant);
   const requestHash = await hashOf(collection, documents);
   const run = runStub(env, tenant, runId);
-  const query = kebabQuery(from.value, 0);
+  const query = kebabQuery(reading.value.from, 0);
   let started = key === undefined ? undefined : await run.repeat({ requestHash, idempotencyKey: key }, query);
   if (started === undefined) {
-    if (typeof from.value === "object") return kebabRefused(noRunBefore);
+    if (typeof reading.value.from === "object") return kebabRefused(noRunBefore(reading.value));
     const plan = planPushed(
       { schemaVersion: "1.0", task: { kind: "text_to_text" } },
       {
@@ -69,8 +66,8 @@ async function open(
   }
   if (!started.started) return kebabRefused(started.refused === "conflict" ? otherDocuments : tooManyRuns);
   if (started.reading === undefined) throw new Error("a start with a query answers with a reading");
-  const reading = readingOf(started.reading);
-  return reading.ok ? kebabFound({ runId, reading: reading.value }) : reading;
+  const read = readingOf(started.reading, reading.value);
+  return read.ok ? kebabFound({ runId, reading: read.value }) : read;
 }
 
 /** A collection that cannot be reached ends the run at once: nobody else will carry it out. */

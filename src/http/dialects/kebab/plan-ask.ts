@@ -15,9 +15,18 @@ import { askMessages, saidBefore, type Turn } from "../../../kebab/turns.ts";
 import { MULTI_HOP_VERSION, PROMPT_VERSION } from "../../../kebab/versions.ts";
 import { embedPlanOf } from "../../../run/embed-plan.ts";
 import { nativeAgent, type Conversation } from "../../native-agent.ts";
+import type { Problem } from "../../problem.ts";
 import { planRequest } from "../../start-run.ts";
 import { collectionStub, staleMs, type KebabContext } from "./context.ts";
-import { fromProblem, kebabFound, kebabRefused, searchProblem, type KebabResult } from "./problem.ts";
+import {
+  fromProblem,
+  invalidInput,
+  kebabFound,
+  kebabRefused,
+  searchProblem,
+  type KebabProblem,
+  type KebabResult,
+} from "./problem.ts";
 import { DEFAULT_K, DEFAULT_SNIPPET } from "./search.ts";
 
 /** A valid question, with the name and the hash that its repeats have too. */
@@ -129,7 +138,7 @@ export function planFound(
     // What was found is the server's own.
     brings: { prompt: question },
   });
-  if (!plan.ok) return kebabRefused(fromProblem(plan.problem));
+  if (!plan.ok) return kebabRefused(unplanned(plan.problem, config.limits.maxPromptBytes));
   const { request, chain } = plan.value;
   const maxOutputTokens = answerRoom(messages, packed, chain);
   return kebabFound({
@@ -137,6 +146,12 @@ export function planFound(
     request: { ...request, generation: { ...request.generation, maxOutputTokens } },
   });
 }
+
+/** What the request brings has another name here. */
+const unplanned = (problem: Problem, maxPromptBytes: number): KebabProblem =>
+  problem.code === "too_large"
+    ? { ...invalidInput("question", `The question is larger than ${maxPromptBytes} bytes.`), reason: "too_large" }
+    : fromProblem(problem);
 
 /** A stub's own type gives up at fields of unknown type. */
 const search = async (stub: ReturnType<typeof collectionStub>, wanted: SearchAsk): Promise<SearchAnswer> =>

@@ -5,6 +5,7 @@ import type { Failure } from "../../../../schemas/failure.ts";
 import { askError } from "../../../kebab/ask-error.ts";
 import { failurePolicies } from "../../../run/fallback.ts";
 import type { Problem } from "../../problem.ts";
+import type { ReadingStart } from "../../read-from.ts";
 
 const statuses = {
   invalid_input: 400,
@@ -73,7 +74,8 @@ export const noChunk = (path: string, chunkId: string): KebabProblem => ({
 export const noRun: KebabProblem = { reason: "not_found", message: "There is no such run." };
 
 /** A cursor belongs to a run that was there: when it is not, its reader must not pay for a new one. */
-export const noRunBefore: KebabProblem = invalidInput("after", "There is no run to go on with.");
+export const noRunBefore = ({ field }: ReadingStart): KebabProblem =>
+  invalidInput(field, "There is no run to go on with.");
 
 export const otherQuestion: KebabProblem = {
   reason: "conflict",

@@ -1,11 +1,12 @@
 // A question as a turn of a conversation, which is a thread of the tenant: the thread keeps the question as it was asked, and says what came before it.
-import type { ReadFrom, StartAnswer } from "../../../../schemas/attach.ts";
+import type { StartAnswer } from "../../../../schemas/attach.ts";
 import type { RunPlan } from "../../../../schemas/plan.ts";
 import type { StreamMode } from "../../../../schemas/thread.ts";
 import { bothHits } from "../../../kebab/both-hits.ts";
 import { followUpQuery, turnsOf } from "../../../kebab/turns.ts";
 import { inputMessages } from "../../../thread/input-messages.ts";
 import { firstCharacters } from "../../../wire/characters.ts";
+import type { ReadingStart } from "../../read-from.ts";
 import { startInThread, type BegunInThread, type RefusedInThread } from "../../start-in-thread.ts";
 import { DEFAULT_ROUTE } from "../../start-run.ts";
 import type { KebabContext } from "./context.ts";
@@ -33,7 +34,7 @@ export async function startTurn(
   context: KebabContext,
   asked: Asked,
   threadId: string,
-  from: ReadFrom,
+  reading: ReadingStart,
 ): Promise<KebabResult<StartAnswer>> {
   const { env, config, tenant } = context;
   const { body, runId, requestHash, idempotencyKey } = asked;
@@ -65,8 +66,8 @@ export async function startTurn(
     },
     idempotencyKey,
     maxActiveRuns: config.limits.maxActiveRuns,
-    query: kebabQuery(from, 0),
-    plan: (begun) => (typeof from === "object" ? kebabRefused(noRunBefore) : plan(begun)),
+    query: kebabQuery(reading.from, 0),
+    plan: (begun) => (typeof reading.from === "object" ? kebabRefused(noRunBefore(reading)) : plan(begun)),
   });
   switch (started.by) {
     case "run":
