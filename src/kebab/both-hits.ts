@@ -8,13 +8,14 @@ export interface Found {
 }
 
 /**
- * The best of both in turn, until there are `k`: neither crowds the other out. Then best first; what both have found counts as
- * where it scored more.
+ * The best of both in turn, until there are `k`, beginning with the one whose best scored more: neither crowds the other out.
+ * Then best first; what both have found counts as where it scored more.
  */
 export function bothHits(one: Found, other: Found, k: number): Found {
   const taken = new Map<string, { hit: KebabHit; text: string | undefined }>();
+  const inTurn = bestOf(other) > bestOf(one) ? [other, one] : [one, other];
   for (let place = 0; place < Math.max(one.hits.length, other.hits.length) && taken.size < k; place++) {
-    for (const { hits, texts } of [one, other]) {
+    for (const { hits, texts } of inTurn) {
       const hit = hits[place];
       if (hit === undefined) continue;
       const known = taken.get(hit.chunk_id);
@@ -31,5 +32,7 @@ export function bothHits(one: Found, other: Found, k: number): Found {
     texts: best.slice(0, untold < 0 ? best.length : untold).flatMap(({ text }) => (text === undefined ? [] : [text])),
   };
 }
+
+const bestOf = ({ hits: [best] }: Found): number => (best === undefined ? 0 : scoreOf(best));
 
 const scoreOf = ({ retrieval }: KebabHit): number => retrieval.fusion_score;

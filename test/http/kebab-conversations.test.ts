@@ -171,6 +171,16 @@ test("R-KB-70 R-KB-71 R-KB-72 R-KB-73 three turns: each is numbered, found with 
   expect(await again.text()).toBe(second.text);
 });
 
+test("R-KB-72 with a single hit a new topic is not drowned in the last answer", async () => {
+  const conversation = newName();
+  provider.on(MAIN, answer(["Nine euros for express shipping [#1]."]));
+  await ask(COSTS, { conversation });
+  provider.on(MAIN, answer(["In Bremen [#1]."]));
+  const { lines } = await ask("Where is the warehouse?", { conversation, fields: { k: 1 } });
+  expect(headings(lines)).toEqual(["Warehouse"]);
+  expect(lines.at(-1)).toMatchObject({ turn_index: 1, grounded: true });
+});
+
 test("R-KB-71 every question counts: one that is refused, fails or is cancelled, and one that was asked natively", async () => {
   const conversation = newName();
   const none = await ask("Zebra? ".repeat(9), { conversation });

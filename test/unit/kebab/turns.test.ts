@@ -99,6 +99,7 @@ test("R-KB-72 of two searches both give the best they have, in the order of thei
   ]);
   expect(told(bothHits(one, found(), 2))).toEqual(told(found([1, 0.9], [2, 0.8])));
   expect(told(bothHits(found([1, 0.9]), found([2, 0.5]), 1))).toEqual([[1, "1.md", 0.9, "text 1"]]);
+  expect(told(bothHits(found([1, 0.4]), found([2, 0.5]), 1))).toEqual([[1, "2.md", 0.5, "text 2"]]);
 });
 
 test("R-KB-72 texts are those of the first hits", () => {
