@@ -7,6 +7,7 @@ import { startChatPage } from "./chat/chat-page.ts";
 import { type Connection, follow, type Notice } from "./connection.ts";
 import { byId } from "./elements.ts";
 import { type Fields, textIn } from "./fields.ts";
+import { keepStopping, type Stopping } from "./keep-stopping.ts";
 import { clearProblem, showProblem } from "./problem-panel.ts";
 import { canCancel, canDrop, canResume, createRender } from "./render.ts";
 import { type Input, newRunView, reduce, type RunView } from "./run-view.ts";
@@ -32,6 +33,8 @@ const api = createApi(apiKey.value);
 
 let view: RunView | null = null;
 let connection: Connection | null = null;
+/** Of the run shown, once it is to be cancelled. It goes on when another one is shown. */
+let cancelling: Stopping | null = null;
 let starting = false;
 /** A start whose answer never came: the same form sends the same request again, which the server runs once. */
 let unanswered: { readonly form: string; readonly requestId: string } | null = null;
@@ -63,7 +66,9 @@ const hear = (runId: string, notice: Notice): void => {
   switch (notice.kind) {
     case "event":
       apply(notice);
-      if (notice.event.type === "terminal") readFacts(runId).catch(reportError);
+      if (notice.event.type !== "terminal") return;
+      cancelling?.close();
+      readFacts(runId).catch(reportError);
       return;
     case "refused":
       apply({ kind: "refused" });
@@ -76,6 +81,7 @@ const hear = (runId: string, notice: Notice): void => {
       return;
     case "opened":
       clearProblem();
+      cancelling?.now();
       apply(notice);
       return;
     case "lost":
@@ -103,6 +109,7 @@ const takeOutcome = (body: Fields): void => {
 const openRun = (runId: string): void => {
   clearProblem();
   view = newRunView(runId);
+  cancelling = null;
   connect(runId, null);
   draw();
 };
@@ -157,17 +164,20 @@ const resume = (): void => {
   connect(view.runId, view.integrity.last);
 };
 
-const cancel = async (): Promise<void> => {
+const cancel = (): void => {
   if (view === null || !canCancel(view)) return;
   const { runId } = view;
   apply({ kind: "cancel_asked" });
-  const answer = await api.cancel(runId, "cancelled in the console");
-  if (view.runId !== runId) return;
-  if (answer.ok) takeOutcome(answer.value.body);
-  else {
+  const ask = async (): ReturnType<typeof api.cancel> => {
+    const answer = await api.cancel(runId, "cancelled in the console");
+    if (answer.ok && view?.runId === runId) takeOutcome(answer.value.body);
+    return answer;
+  };
+  cancelling = keepStopping(ask, (problem) => {
+    if (view?.runId !== runId) return;
     apply({ kind: "cancel_failed" });
-    fail("The run was not cancelled", answer.problem);
-  }
+    fail("The run was not cancelled", problem);
+  });
 };
 
 const readRoutes = async (): Promise<void> => {
@@ -196,14 +206,12 @@ byId("start-form", HTMLFormElement).addEventListener("submit", (event) => {
 });
 byId("drop", HTMLButtonElement).addEventListener("click", drop);
 byId("resume", HTMLButtonElement).addEventListener("click", resume);
-byId("cancel", HTMLButtonElement).addEventListener("click", () => {
-  cancel().catch(reportError);
-});
+byId("cancel", HTMLButtonElement).addEventListener("click", cancel);
 document.addEventListener("keydown", (event) => {
   // Escape also closes an open select and ends a composition; those are not meant for the run.
   if (event.key !== "Escape" || event.isComposing || event.target instanceof HTMLSelectElement) return;
   if (views.shown() !== "runs") return;
-  cancel().catch(reportError);
+  cancel();
 });
 window.addEventListener("hashchange", openFromAddress);
 setInterval(() => {

@@ -224,6 +224,24 @@ test("R-KB-86 Stop ends the answer at the provider, and keeps what came", async 
   expect(complaints).toEqual([]);
 });
 
+test("R-KB-86 a Stop that the network lost is asked for again, and ends the answer", async () => {
+  provider.on(MODEL, say(["So far. ", "Never."], { gateBefore: { index: 2, name: "never" } }));
+  const view = await open(await newCollection(), proxy.origin);
+  await ask(view, QUESTION);
+  await shows(view, "So far.");
+  await context.setOffline(true);
+  expect(proxy.cut()).toBeGreaterThan(0);
+  await until(view, '#ask-result[data-phase="lost"]');
+  const unheard = view.waitForEvent("requestfailed", (request) => request.url().endsWith("/cancel"));
+  await view.keyboard.press("Escape");
+  await unheard;
+  await view.waitForFunction(() => document.querySelector("#ask-status")?.textContent?.includes("as soon as") === true);
+  await context.setOffline(false);
+  await ends(view, "llm_stream_aborted");
+  expect(await textOf(view, "ask-answer")).toBe("So far. ");
+  expect(await provider.calls(MODEL)[0]?.answered).toBe("cut");
+});
+
 test("R-KB-85 R-KB-87 a lost connection and a reload lose nothing, and ask once", async () => {
   provider.on(
     MODEL,

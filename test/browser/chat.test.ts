@@ -422,6 +422,23 @@ test("R-SVV-6 stop ends the run and the provider's work, and what was shown is k
   expect(complaints).toEqual([]);
 });
 
+test("R-SVV-6 a Stop that the network lost is asked for again, and ends the turn", async () => {
+  play(() => say({ deltas: words }, { gateBefore: { index: 20, name: "never" } }));
+  const page = await openChat(proxy.origin);
+  await ask(page, "Count for me.");
+  await untilAnswer(page, "word-15 ");
+  await context.setOffline(true);
+  expect(proxy.cut()).toBeGreaterThan(0);
+  const unheard = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/cancel"));
+  await page.keyboard.press("Escape");
+  await unheard;
+  await context.setOffline(false);
+  await atRest(page);
+  expect(await textOf(page, "chat-notice")).toContain("Stopped.");
+  await turnCalls()[0]?.closed;
+  complaints = [];
+});
+
 test("R-SVV-3 R-SVV-7 an answer that broke off says so after a reload too, and is tried again", async () => {
   play((_call, index) => {
     const half = openAiChat({ deltas: ["Half of it"], finishReason: null, done: false });

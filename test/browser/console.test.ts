@@ -145,6 +145,20 @@ test.each(["demo-silent", "demo-slow"])("R-CANCEL-1 R-CANCEL-2 cancel on %s ends
   expect(complaints).toEqual([]);
 });
 
+test("R-CANCEL-1 a cancel that the network lost is asked for again", async () => {
+  const page = await openConsole();
+  await startRun(page, "demo-silent");
+  await untilSequence(page, 1);
+  await context.setOffline(true);
+  const unheard = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/cancel"));
+  await page.getByTestId("cancel").click();
+  await unheard;
+  await context.setOffline(false);
+  await until(page, '#outcome[data-outcome="cancelled"]');
+  await until(page, '#run[data-status="cancelled"]');
+  complaints = [];
+});
+
 test("R-FALL-5 a cut after content is an error that keeps the text", async () => {
   const page = await openConsole();
   const runId = await startRun(page, "demo-cut");

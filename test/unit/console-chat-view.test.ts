@@ -480,7 +480,8 @@ describe("R-SVV-6 stopping", () => {
   it("lasts until the stream has ended, whatever the connection does", () => {
     const view = after([asked, { kind: "stop_asked" }, accepted, { kind: "lost", retryInMs: 500 }]);
     expect(view).toMatchObject({ phase: "stopping", runId: "sv_1" });
-    expect(phaseWords(view)).toBe("Stopping…");
+    expect(phaseWords(view)).toMatch(/^Connection lost\..* as soon as/);
+    expect(phaseWords(after([asked, accepted, { kind: "stop_asked" }]))).toBe("Stopping…");
     expect(after([event("message.end", { finishReason: "cancelled" }), done], view).ending).toEqual({
       kind: "stopped",
     });

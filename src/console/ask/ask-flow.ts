@@ -2,6 +2,7 @@
 // of it; every rule about it is in answer-view.ts. It knows no element.
 import type { Keeping } from "../chat/visitor.ts";
 import { type Fields, textIn } from "../fields.ts";
+import { keepStopping, type Stopping } from "../keep-stopping.ts";
 import { type AskView, askedView, type Input, isLive, newAskView, reduce } from "./answer-view.ts";
 import { followLines, type Following, type LineNotice, type LineStart } from "./follow-lines.ts";
 import type { KebabApi } from "./kebab-api.ts";
@@ -34,17 +35,21 @@ export type AskFlow = {
 export const createAskFlow = (page: AskSurroundings, collection: string): AskFlow => {
   let view = newAskView(collection);
   let following: Following | null = null;
+  /** Of this question, once its run is to be stopped. It goes on when another one is shown. */
+  let cancelling: Stopping | null = null;
   let words = "";
 
   const apply = (input: Input): void => {
     view = reduce(view, input);
-    words = "";
+    // What could not be done stays said while the answer grows.
+    if (input.kind !== "line" || !isLive(view)) words = "";
     page.draw();
   };
 
   const turnTo = (next: AskView, start: LineStart | null): void => {
     following?.close();
     following = null;
+    cancelling = null;
     view = next;
     words = "";
     page.turned();
@@ -63,18 +68,21 @@ export const createAskFlow = (page: AskSurroundings, collection: string): AskFlo
     switch (notice.kind) {
       case "accepted":
         if (!known) accepted();
-        if (stopping && !known) cancel().catch(reportError);
+        if (stopping && !known) cancel();
+        else cancelling?.now();
         return;
       case "lost":
         if (stopping && !known) giveUp();
         return;
       case "refused":
         following = null;
+        cancelling?.close();
         keepPosted(page.tab, null);
         if (notice.problem.status === 401) page.askForKey();
         return;
       case "ended":
         following = null;
+        cancelling?.close();
         return;
       case "line":
         return;
@@ -98,13 +106,17 @@ export const createAskFlow = (page: AskSurroundings, collection: string): AskFlo
     });
   };
 
-  const cancel = async (): Promise<void> => {
+  const cancel = (): void => {
     const { runId } = view;
     if (runId === null) return;
-    const answer = await page.api.cancel(runId);
-    if (answer.ok || view.runId !== runId) return;
-    apply({ kind: "stop_failed" });
-    words = `Not stopped: ${answer.problem.message}`;
+    cancelling = keepStopping(
+      () => page.api.cancel(runId),
+      ({ message }) => {
+        if (view.runId !== runId) return;
+        apply({ kind: "stop_failed" });
+        words = isLive(view) ? `Not stopped: ${message}` : "";
+      },
+    );
   };
 
   const giveUp = (): void => {
@@ -140,7 +152,7 @@ export const createAskFlow = (page: AskSurroundings, collection: string): AskFlo
       if (!isLive(view) || view.phase === "stopping") return;
       const lost = view.phase === "lost";
       apply({ kind: "stop_asked" });
-      if (view.runId !== null) cancel().catch(reportError);
+      if (view.runId !== null) cancel();
       else if (lost) giveUp();
     },
   };

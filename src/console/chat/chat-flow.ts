@@ -1,5 +1,6 @@
 // What happens in the open chat: what is asked, the turn that is followed, what is decided and carried out. Holds the only mutable
 // state of a chat; every rule about one is in chat-view.ts. It knows no element, and asks the server for nothing by itself.
+import { keepStopping, type Stopping } from "../keep-stopping.ts";
 import {
   canAsk,
   type ChatView,
@@ -69,11 +70,14 @@ export const createChatFlow = (page: ChatSurroundings): ChatFlow => {
   let latest: TurnBody | null = null;
   let opening = false;
   let words = "";
+  /** Of this turn, once its run is to be stopped. It goes on when another chat is shown. */
+  let cancelling: Stopping | null = null;
 
   const apply = (input: Input): void => {
     const { chatId } = view;
     view = reduce(view, input);
-    words = "";
+    // What could not be done stays said while the answer grows.
+    if (input.kind !== "event") words = "";
     if (input.kind === "refused" && input.problem.status === 401) page.askForKey();
     if (view.chatId !== chatId) page.goTo(view.chatId);
     page.draw();
@@ -81,6 +85,7 @@ export const createChatFlow = (page: ChatSurroundings): ChatFlow => {
 
   const follow = (start: TurnStart): void => {
     turn?.close();
+    cancelling = null;
     if (start.kind === "ask") {
       latest = start.body;
       keepPosted(page.tab, view.chatId, latest, null);
@@ -98,7 +103,8 @@ export const createChatFlow = (page: ChatSurroundings): ChatFlow => {
     switch (notice.kind) {
       case "accepted":
         if (latest !== null) keepPosted(page.tab, view.chatId, latest, view.runId);
-        if (stopping && !known) cancel().catch(reportError);
+        if (stopping && !known) cancel();
+        else cancelling?.now();
         if (!page.lists(view.chatId)) page.readList();
         return;
       case "event":
@@ -108,11 +114,13 @@ export const createChatFlow = (page: ChatSurroundings): ChatFlow => {
         return;
       case "done":
         turn = null;
+        cancelling?.close();
         page.readList();
         answerCalls();
         return;
       case "refused":
         turn = null;
+        cancelling?.close();
         page.readList();
         return;
     }
@@ -177,17 +185,21 @@ export const createChatFlow = (page: ChatSurroundings): ChatFlow => {
     if (!isLive(view) || view.phase === "stopping") return;
     const lost = view.phase === "lost";
     apply({ kind: "stop_asked" });
-    if (view.runId !== null) cancel().catch(reportError);
+    if (view.runId !== null) cancel();
     else if (lost) giveUp();
   };
 
-  const cancel = async (): Promise<void> => {
+  const cancel = (): void => {
     const { runId } = view;
     if (runId === null) return;
-    const answer = await page.api.cancel(runId);
-    if (answer.ok || view.runId !== runId) return;
-    apply({ kind: "stop_failed" });
-    words = `Not stopped: ${answer.problem.message || `the server answered ${answer.problem.status}`}`;
+    cancelling = keepStopping(
+      () => page.api.cancel(runId),
+      ({ message, status }) => {
+        if (view.runId !== runId) return;
+        apply({ kind: "stop_failed" });
+        words = isLive(view) ? `Not stopped: ${message || `the server answered ${status}`}` : "";
+      },
+    );
   };
 
   const giveUp = (): void => {
@@ -201,6 +213,7 @@ export const createChatFlow = (page: ChatSurroundings): ChatFlow => {
     page.turnTo(chatId);
     turn?.close();
     turn = null;
+    cancelling = null;
     latest = null;
     opening = false;
     view = next;

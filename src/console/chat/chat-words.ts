@@ -12,7 +12,9 @@ export const phaseWords = (view: ChatView): string => {
     case "lost":
       return `Connection lost. Trying again${view.retryInMs === null ? "" : ` in ${Math.ceil(view.retryInMs / 1_000)} s`}…`;
     case "stopping":
-      return "Stopping…";
+      return view.retryInMs === null
+        ? "Stopping…"
+        : "Connection lost. The answer is stopped as soon as the server is reached…";
     case "idle":
       return undecided(view).length + openPageCalls(view).length > 0 ? "Waiting for you." : "";
   }
