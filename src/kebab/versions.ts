@@ -2,7 +2,7 @@
 import type { DocumentMedia } from "../../schemas/collection.ts";
 
 export const PARSER_VERSIONS: Record<DocumentMedia, string> = {
-  markdown: "markdown-v1",
+  markdown: "markdown-v2",
   text: "text-v1",
   html: "html-v1",
 };

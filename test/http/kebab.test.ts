@@ -159,7 +159,7 @@ test("R-KB-7 a batch is kept whole, or not at all", async () => {
   const report = reportOf(await kebab.batch(name, good), 201);
   expect(report).toMatchObject({ scanned: 3, new: 3, unchanged: 0 });
   expect(report.items.map(({ doc_path, parser_version }) => [doc_path, parser_version])).toEqual([
-    ["a.md", "markdown-v1"],
+    ["a.md", "markdown-v2"],
     ["b.txt", "text-v1"],
     ["c", "html-v1"],
   ]);
@@ -640,7 +640,7 @@ test("R-KB-26 the server says what it can do and what a collection holds", async
     { doc_path: "b", content: "beta" },
   ]);
   expect(await read()).toMatchObject({
-    models: { corpus_revision: 1, active_parsers: ["markdown-v1", "text-v1"], active_chunkers: ["heading-v1"] },
+    models: { corpus_revision: 1, active_parsers: ["markdown-v2", "text-v1"], active_chunkers: ["heading-v1"] },
     stats: {
       doc_count: 2,
       chunk_count: 5,
