@@ -100,7 +100,7 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
 
   const answerFor = (run: ThreadRunRow, maxConversationBytes: number, repeat: boolean): BegunRun => {
     const opened = run.opened === undefined ? undefined : state.checkpoint(run.opened);
-    const { messages, runIds, asked } = readings.conversation(opened?.id, maxConversationBytes);
+    const { messages, runIds } = readings.conversation(opened?.id, maxConversationBytes);
     const isOpen = (message: LangMessage): boolean =>
       run.continues !== undefined && runIds.get(message) === run.continues;
     const title = opened?.values["title"];
@@ -111,7 +111,7 @@ export function threadOpenings({ storage, store, runs, state, readings }: Parts)
       repeat,
       messages: fitMessages(modelMessages(messages, isOpen), maxConversationBytes),
       callIds: callIdsOf(messages),
-      asked: asked - own.length,
+      asked: opened === undefined ? 0 : state.askedBefore(opened.id),
       ...(human !== undefined && { human }),
       ...(typeof title === "string" && { title }),
     };

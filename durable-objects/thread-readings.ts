@@ -45,8 +45,6 @@ export interface Conversation {
   messages: LangMessage[];
   /** The run that a message came from, of each that came from one. */
   runIds: ReadonlyMap<LangMessage, string>;
-  /** Messages of users in the whole state. */
-  asked: number;
 }
 
 export interface ThreadReadings {
@@ -105,15 +103,14 @@ export function threadReadings({ threadId, store, runs, state }: Parts): ThreadR
   };
 
   const conversation = (checkpoint: number | undefined, maxBytes: number): Conversation => {
-    const all = state.places(checkpoint);
-    const places = newest(all, Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
+    const places = newest(state.places(checkpoint), Math.min(MAX_CONVERSATION, maxBytes * FURTHER_BACK), "system");
     const messages = state.readAll(places);
     const runIds = new Map<LangMessage, string>();
     for (const [index, message] of messages.entries()) {
       const runId = places[index]?.runId;
       if (runId !== undefined) runIds.set(message, runId);
     }
-    return { messages, runIds, asked: all.filter(({ type }) => type === "human").length };
+    return { messages, runIds };
   };
 
   /** A change without a run leaves what waits to the run before it. */

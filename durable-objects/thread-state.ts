@@ -58,6 +58,8 @@ export interface ThreadStates {
   places(checkpoint: number | undefined): StatePlace[];
   /** Whether a message of this id is in the state at a checkpoint. */
   has(checkpoint: number | undefined, id: string): boolean;
+  /** How many messages of users came before this checkpoint, on whichever branch, also those that are gone; one that was changed is one. */
+  askedBefore(checkpoint: number): number;
   read(place: StatePlace): LangMessage;
   /** Of many at once. */
   readAll(places: readonly StatePlace[]): LangMessage[];
@@ -234,6 +236,13 @@ export function threadState(storage: DurableObjectStorage): ThreadStates {
       return rows.sort((one, other) => Number(one["place"]) - Number(other["place"])).map(placeOf);
     },
     has: (checkpoint, id) => find(checkpoint, id) !== undefined,
+    askedBefore: (checkpoint) =>
+      sql
+        .exec<{ asked: number }>(
+          "SELECT COUNT(DISTINCT message_id) AS asked FROM state_message WHERE type = 'human' AND added < ?",
+          checkpoint,
+        )
+        .one().asked,
     read: (place) => messageOf(place),
     readAll(places) {
       const query = "SELECT id, body FROM state_message WHERE id IN (SELECT value FROM json_each(?))";

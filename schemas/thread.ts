@@ -113,7 +113,7 @@ export interface ThreadRunRequest {
 export type ThreadRunAnswer =
   /**
    * `repeat`: the run exists or is being started under this very name and request. `asked`: how many messages of users the
-   * conversation had before the run, whether or not `messages` has them all.
+   * thread has had before the run, whether or not they are still there.
    */
   | {
       begun: true;

@@ -248,6 +248,17 @@ test("R-KB-34 an answer that its limit has cut is not grounded", async () => {
   });
 });
 
+test("R-KB-34 an answer that a filter has cut is not grounded, and one that it withheld altogether is none", async () => {
+  provider.on(MAIN, answer(["Seen [#1], and"], {}, { finishReason: "content_filter" }));
+  const cut = await linesOf(await ask());
+  expect(kindsOf(cut)).toEqual(["retrieval_done", "token", "final", "answer.v1"]);
+  expect(cut.at(-1)).toMatchObject({ grounded: false, refusal_reason: "llm_stream_aborted" });
+  provider.on(MAIN, answer([], {}, { finishReason: "content_filter" }));
+  const withheld = await linesOf(await ask());
+  expect(kindsOf(withheld)).toEqual(["retrieval_done", "error.v1"]);
+  expect(withheld.at(-1)).toMatchObject({ code: "generic", details: { failure_class: "content_policy" } });
+});
+
 test("R-KB-35 a lost stream goes on behind the last number that was seen, with equal lines", async () => {
   provider.on(MAIN, answer(["One ", "two ", "[#1]."], { gateBefore: { index: 2, name: "more" } }));
   const reader = await untilTokens(await ask(), 1);

@@ -110,6 +110,8 @@ const stateSchema = v.looseObject({
   }),
 });
 
+const idsSchema = v.looseObject({ values: v.looseObject({ messages: v.array(v.looseObject({ id: v.string() })) }) });
+
 /** What the thread says was said, and its title. */
 async function keptIn(threadId: string) {
   const { values } = v.parse(stateSchema, await (await native(`/api/threads/${threadId}/state`)).json());
@@ -234,6 +236,27 @@ test("R-KB-71 every question counts: one that is refused, fails or is cancelled,
   provider.on(MAIN, answer(["Nine euros [#1]."]));
   expect((await ask(COSTS, { conversation })).lines.at(-1)).toMatchObject({ turn_index: 6 });
   expect((await keptIn(conversation)).title).toBe("Zebra? Zebra? Zebra? Zebra? Zebra? Zebra");
+});
+
+test("R-KB-71 a question that is removed from its conversation has been asked, and an edited one is the same", async () => {
+  const conversation = newName();
+  const change = async (message: Record<string, unknown>): Promise<void> => {
+    const changed = await fetch(`${kebab.server.origin}/api/threads/${conversation}/state`, {
+      method: "POST",
+      headers: { ...bearer(0), "content-type": "application/json" },
+      body: JSON.stringify({ values: { messages: [message] } }),
+    });
+    expect(changed.status, await changed.text()).toBe(200);
+  };
+  provider.on(MAIN, answer(["Nine euros [#1]."]));
+  for (const turn_index of [0, 1]) {
+    expect((await ask(COSTS, { conversation })).lines.at(-1)).toMatchObject({ turn_index });
+  }
+  const { values } = v.parse(idsSchema, await (await native(`/api/threads/${conversation}/state`)).json());
+  const [first, , second] = values.messages.map(({ id }) => id);
+  await change({ type: "remove", id: first });
+  await change({ type: "human", id: second, content: "What does it cost?" });
+  expect((await ask(COSTS, { conversation })).lines.at(-1)).toMatchObject({ turn_index: 2 });
 });
 
 test("R-KB-74 one question of a conversation is answered at a time, and its repeats are that run", async () => {
