@@ -1,19 +1,23 @@
-// What the demo target says to a question with numbered sources: it quotes the first of them, with its marker. Pure; it does not think, and says so.
+// What the demo target says to a question about documents: it quotes the first of its numbered sources, with the marker. Asked to split a question it looks for it as it is. Pure; it does not think, and says so.
 import { asArray, asRecord, asText, isRecord, parseJson } from "../wire/json.ts";
 
 /** UTF-16 units of a source that are quoted. */
 const MAX_QUOTED = 280;
 
-/** `undefined` when the last message of a chat completion's body brings no numbered sources. */
+/** `undefined` when a chat completion's body neither brings numbered sources in its last message nor asks what to look for. */
 export function demoSourcesAnswer(body: string): string | undefined {
   const messages = asArray(asRecord(parseJson(body)?.value)?.["messages"]).filter(isRecord);
-  const asked = asText(messages.at(-1)?.["content"]) ?? "";
+  const [rules = "", asked = ""] = [messages[0], messages.at(-1)].map((message) => asText(message?.["content"]));
+  if (rules.startsWith("You split a question")) return JSON.stringify([wholeQuestion(asked)]);
+  if (rules.startsWith("You decide whether the passages")) return "[]";
   if (!asked.startsWith("Sources:\n")) return undefined;
   const [, source = ""] = /^\[#1\] [^\n]*\n([^]*?)(?=\n\n\[#2\] |\n\nQuestion: |(?![^]))/m.exec(asked) ?? [];
   const quoted = quoteOf(source);
   if (quoted === "") return undefined;
   return `I am the embedded demo model: I do not think, I quote. Of your documents this passage fits your question best: “${quoted}” [#1]`;
 }
+
+const wholeQuestion = (asked: string): string => /(?:^|\n\n)Question: ([^]*)/.exec(asked)?.[1] ?? asked;
 
 /** Its first sentences on one line, without headings and marks of Markdown. */
 function quoteOf(source: string): string {

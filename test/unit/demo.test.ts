@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Target } from "../../schemas/config.ts";
 import type { ProviderEvent } from "../../schemas/provider.ts";
 import type { Message, StartRequest } from "../../schemas/run.ts";
+import { decideMessages } from "../../src/kebab/decide.ts";
+import { decomposeMessages, subQuestions } from "../../src/kebab/decompose.ts";
 import { demo, isDemoModel } from "../../src/providers/demo.ts";
 import { sumUp, type Reading } from "../support/corpus/reading.ts";
 
@@ -128,11 +130,12 @@ describe("R-CONF-2 the demo target", () => {
 });
 
 describe("R-CONF-2 with numbered sources the demo target", () => {
-  const say = async (content: string, model?: string): Promise<string> => {
-    const body = readBody(await respond(model, undefined, { messages: [{ role: "user", content }] }));
+  const said = async (messages: Message[], model?: string): Promise<string> => {
+    const body = readBody(await respond(model, undefined, { messages }));
     await vi.runAllTimersAsync();
     return sumUp(await body).text;
   };
+  const say = (content: string, model?: string): Promise<string> => said([{ role: "user", content }], model);
   const sources = (...texts: string[]): string =>
     `Sources:\n\n${texts.map((text, at) => `[#${at + 1}] source= doc=a.md\n${text}`).join("\n\n")}\n\nQuestion: What is it?`;
 
@@ -145,6 +148,15 @@ describe("R-CONF-2 with numbered sources the demo target", () => {
     const answer = await say(sources(text, "Another one."));
     expect(answer).toMatch(/I do not think, I quote\..*\[#1\]$/);
     expect(answer.slice(answer.indexOf("“") + 1, answer.indexOf("”"))).toBe(quoted);
+  });
+
+  test("asked in several steps it looks for the question as it is, once", async () => {
+    const before = { question: "What is lit?", answer: "A lamp." };
+    for (const asked of [{ question: "What\n\nQuestion: of it?" }, { question: "And when?", before }]) {
+      const split = await said(decomposeMessages(asked));
+      expect(subQuestions(split)).toEqual([asked.question]);
+      expect(await said(decideMessages(asked, [asked.question], []))).toBe("[]");
+    }
   });
 
   test("says what it always says where there is none", async () => {
