@@ -3,7 +3,7 @@ import type { SearchAnswer, SearchAsk, SearchMode, SearchRefusal } from "../sche
 import type { KebabHit, SearchTrace } from "../schemas/dialects/kebab.ts";
 import { fitBudget } from "../src/kebab/budget.ts";
 import { cursorText } from "../src/kebab/cursor.ts";
-import { hasFilters, passes } from "../src/kebab/filters.ts";
+import { documentFilter, hasFilters } from "../src/kebab/filters.ts";
 import { fuse, placed, type Found, type Place, type Ranked } from "../src/kebab/fusion.ts";
 import { hitOf } from "../src/kebab/hits.ts";
 import { lexicalScore } from "../src/kebab/score.ts";
@@ -175,8 +175,9 @@ function rankVectors({ store, vectors }: Searched, query: Float32Array, within: 
 const byScore = (a: Ranked, b: Ranked): number => b.score - a.score || (a.chunkId < b.chunkId ? -1 : 1);
 
 function documentsOf(store: CollectionStore, { filters }: SearchAsk): number[] {
+  const passes = documentFilter(filters);
   const ids: number[] = [];
-  for (const document of store.filtered()) if (passes(document, filters)) ids.push(document.id);
+  for (const document of store.filtered()) if (passes(document)) ids.push(document.id);
   return ids;
 }
 

@@ -182,6 +182,10 @@ test("R-KB-8 what is no document is refused, and nothing of it is kept", async (
   await refused(kebab.put(name, "a%23b.md", "x"), 400, { reason: "invalid_input", field: "docId" });
   await refused(kebab.put(name, "a%00b.md", "x"), 400, { field: "docId" });
   await refused(kebab.put(name, "a//b.md", "x"), 400, { field: "docId" });
+  for (const encoded of ["%ff", "%", "a/%zz.md", "%c3", "%ed%a0%80"]) {
+    await refused(kebab.put(name, encoded, "x"), 400, { reason: "invalid_input", field: "docId" });
+    await refused(kebab.call("GET", `/collections/${name}/documents/${encoded}`), 400, { field: "docId" });
+  }
   await refused(kebab.put(name, "x".repeat(600), "x"), 400, { field: "docId" });
   await refused(kebab.put("no%20name", "a.md", "x"), 400, { field: "collection" });
   await refused(kebab.put(name, "a.md", "y".repeat(9 * MIB)), 413, { reason: "too_large" });

@@ -1,8 +1,9 @@
 // The parts of a search that need no index: terms, scores, snippets, cursors, filters, budgets.
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fitBudget } from "../../../src/kebab/budget.ts";
 import { cursorText, readCursor } from "../../../src/kebab/cursor.ts";
-import { matchesGlob } from "../../../src/kebab/filters.ts";
+import { globMatcher } from "../../../src/kebab/glob.ts";
 import { allOf, anyOf } from "../../../src/kebab/query.ts";
 import { coverage, lexicalScore } from "../../../src/kebab/score.ts";
 import { snippetOf } from "../../../src/kebab/snippet.ts";
@@ -97,9 +98,54 @@ test.each([
   ["docs/a.md", "a.md", false],
   ["a", "", false],
   ["", "**", true],
+  ["a", "*?*", true],
+  ["a", "?*?", false],
+  ["a*b", "a?b", true],
+  ["a?b", "a*?b", true],
+  ["\u{1F600}", "?", false],
+  ["\u{1F600}", "??", true],
   ["a".repeat(500), `${"*a".repeat(100)}b`, false],
+  [`${"a".repeat(200)}b`, `${"a".repeat(31)}*${"a".repeat(33)}?b`, true],
+  ["a".repeat(32), "a".repeat(32), true],
+  ["a".repeat(64), "a".repeat(63), false],
+  ["a".repeat(256), "?".repeat(256), true],
 ])("R-KB-20 the path %j and the pattern %j: %j", (path, glob, fits) => {
-  expect(matchesGlob(path, glob)).toBe(fits);
+  expect(globMatcher(glob)(path)).toBe(fits);
+});
+
+/** Sign by sign of the pattern: at which places of the text one can stand behind it. */
+function fitsSlowly(text: string, glob: string): boolean {
+  let places = new Set([0]);
+  for (const sign of glob) {
+    const first = Math.min(...places);
+    const behind = [...places].filter((at) => at < text.length && (sign === "?" || text[at] === sign));
+    const later = Array.from({ length: Math.max(0, text.length + 1 - first) }, (_, index) => first + index);
+    places = new Set(sign === "*" ? later : behind.map((at) => at + 1));
+    if (places.size === 0) return false;
+  }
+  return places.has(text.length);
+}
+
+test("R-KB-20 all patterns find what comparing sign by sign finds", () => {
+  const signs = (alphabet: string, maxLength: number) =>
+    fc.array(fc.constantFrom(...alphabet.split("")), { maxLength }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(signs("ab/?*", 90), signs("ab*?", 12), signs("a*?", 80), (path, short, long) => {
+      for (const glob of [short, long, `${short}*`, `*${path.slice(1)}`, path]) {
+        expect(globMatcher(glob)(path), glob).toBe(fitsSlowly(path, glob));
+      }
+    }),
+  );
+});
+
+test("R-KB-20 no pattern holds up the search of a full collection", () => {
+  const paths = Array.from({ length: 10_000 }, (_, index) => "a".repeat(500) + index);
+  for (const glob of [`*${"a".repeat(250)}b`, `*${"?".repeat(254)}b`, `${"*a".repeat(127)}b`]) {
+    const began = performance.now();
+    const fits = globMatcher(glob);
+    expect(paths.filter((path) => fits(path))).toEqual([]);
+    expect(performance.now() - began).toBeLessThan(2000);
+  }
 });
 
 test("R-KB-22 snippets are halved first, down to 60, then hits go from the end, but one stays", () => {

@@ -8,7 +8,7 @@ import { preflight, withCors } from "../../cors.ts";
 import { dispatch, type Methods } from "../../dispatch.ts";
 import { faultProblem } from "../../fault.ts";
 import { matched } from "../../match.ts";
-import { decodedParameter } from "../../parameter.ts";
+import { decoded, decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
 import { ask } from "./ask.ts";
 import { deleteCollection, deleteDocument, readCollection, readDocument } from "./collections.ts";
@@ -55,12 +55,15 @@ for (const [path, methods] of Object.entries(surface)) {
   // A document's name is a path: slashes are part of it.
   router.all(path.replace(":docId", ":docId+"), ({ params }, env: Env, config: Config, request: Request) => {
     const collection = decodedParameter(params["collection"] ?? "");
-    const docPath = decodedParameter(params["docId"] ?? "");
+    const docPath = decoded(params["docId"] ?? "");
     const runId = decodedParameter(params["runId"] ?? "");
+    const named = docPath === undefined ? "must be percent-encoded UTF-8" : pathFault(docPath);
+    const fault = path.includes(":docId") ? named : undefined;
     return dispatch(
       methods,
       request,
-      (handler) => admit(handler, { request, env, config, tenant: "", collection, docPath, runId }, path),
+      (handler) =>
+        admit(handler, { request, env, config, tenant: "", collection, docPath: docPath ?? "", runId }, path, fault),
       (allow) =>
         kebabProblemResponse({ reason: "method_not_allowed", message: `This path takes ${allow}.` }, { allow }),
     );
@@ -68,13 +71,17 @@ for (const [path, methods] of Object.entries(surface)) {
 }
 
 /** Who asks comes first: nobody is told what is there, or what a name may be. */
-async function admit(handler: Handler, context: KebabContext, path: string): Promise<Response> {
+async function admit(
+  handler: Handler,
+  context: KebabContext,
+  path: string,
+  fault: string | undefined,
+): Promise<Response> {
   const tenant = await authorize(context.request, context.env);
   if (!tenant.ok) return kebabProblemResponse(fromProblem(tenant.problem));
   if (path.includes(":collection") && !isCollectionName(context.collection)) {
     return kebabProblemResponse(invalidInput("collection", "This names no collection."));
   }
-  const fault = path.includes(":docId") ? pathFault(context.docPath) : undefined;
   if (fault !== undefined) return kebabProblemResponse(invalidInput("docId", `The document's path ${fault}.`));
   if (path.includes(":runId") && !v.is(runIdSchema, context.runId)) return kebabProblemResponse(noRun);
   return handler({ ...context, tenant: tenant.value });
