@@ -45,6 +45,12 @@ export const durationWords = (milliseconds: number): string => {
   return `${Math.floor(seconds / 60)} min ${String(Math.floor(seconds % 60)).padStart(2, "0")} s`;
 };
 
+/** A name as it stands among words of ours: it turns none of them, whichever way it is read and whatever marks are in it. */
+export const isolated = (name: string): string =>
+  /^[\x20-\x7e\p{Script=Latin}]*$/u.test(name)
+    ? name
+    : `\u2068${name.replaceAll(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd")}\u2069`;
+
 export const countWords = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
 const labels: Readonly<Record<string, string>> = {

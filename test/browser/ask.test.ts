@@ -139,6 +139,52 @@ test("R-KB-80 R-KB-81 files are dropped and chosen, refused by name, listed and 
   expect(complaints.filter((text) => ![400, 404, 415].some((status) => refusals(status).test(text)))).toEqual([]);
 });
 
+test("R-KB-80 R-KB-81 of many files the refused one is in sight and counted, a name turns no words, and leaving is asked about", async () => {
+  const view = await open(`c-${randomUUID()}`);
+  const isHeld = (): Promise<boolean> =>
+    view.evaluate(() => !window.dispatchEvent(new Event("beforeunload", { cancelable: true })));
+  const release = Promise.withResolvers<void>();
+  await view.route("**/documents/9.md", async (route) => {
+    await release.promise;
+    await route.continue();
+  });
+  expect(await isHeld()).toBe(false);
+  const dropped = await view.evaluateHandle(() => {
+    const data = new DataTransfer();
+    for (let at = 0; at < 20; at++) data.items.add(new File([at === 14 ? "" : "# A"], `${at}.md`));
+    data.items.add(new File(["# A"], "\u202egnp.exe.md"));
+    return data;
+  });
+  await view.dispatchEvent("#ask-result", "drop", { dataTransfer: dropped });
+  await until(view, "#ask-uploads li:nth-child(9)[data-state=done]");
+  expect(await view.locator("#ask-uploads-title").innerText()).toBe("Being added: 9 of 21");
+  expect(await isHeld()).toBe(true);
+  release.resolve();
+  await until(view, "#ask-uploads-clear:not([hidden])");
+  expect(await view.locator("#ask-uploads-title").innerText()).toBe("20 added, 1 refused");
+  expect(await isHeld()).toBe(false);
+  const refused = view.locator('#ask-uploads [data-state="refused"]');
+  const [list, item] = [await view.getByTestId("ask-uploads").boundingBox(), await refused.boundingBox()];
+  expect((item?.y ?? 0) + 1).toBeGreaterThanOrEqual(list?.y ?? Infinity);
+  expect((item?.y ?? 0) + (item?.height ?? 0)).toBeLessThanOrEqual((list?.y ?? 0) + (list?.height ?? 0) + 1);
+
+  await view.locator("#ask-list button").last().click();
+  // Where the page's own words stand tells whether the name has turned them.
+  const places = await view.locator("#remove-words").evaluate((words) => {
+    const text = words.firstChild;
+    const placeOf = (part: string): number => {
+      const range = document.createRange();
+      const at = words.textContent?.indexOf(part) ?? -1;
+      if (text === null) return -1;
+      range.setStart(text, at);
+      range.setEnd(text, at + part.length);
+      return range.getBoundingClientRect().left;
+    };
+    return ["gone", "from"].map(placeOf);
+  });
+  expect(places[0]).toBeLessThan(places[1] ?? 0);
+});
+
 test("R-KB-82 R-KB-83 an answer streams in, and its marker opens the lines that it cites", async () => {
   const deltas = ["It is <i>the last</i> ", "sequence [#", "1]", ", as https://a.example says [#4]."];
   provider.on(MODEL, say(deltas, { gateBefore: { index: 4, name: "rest" } }));
@@ -295,6 +341,28 @@ test("R-KB-87 a question that was posted and not taken before the page went away
   await ends(view, "grounded");
   expect(await textOf(view, "ask-asked")).toBe(QUESTION);
   expect(provider.calls(MODEL)).toHaveLength(2);
+});
+
+test("R-KB-87 a conversation goes on after a reload, until another collection is chosen", async () => {
+  provider.on(MODEL, say(["The last sequence [#1]."]));
+  const view = await open(await newCollection());
+  await view.locator("#ask-options summary").click();
+  await view.locator("#ask-talk").check();
+  await ask(view, QUESTION);
+  await ends(view, "grounded");
+  await view.reload();
+  await ends(view, "grounded");
+  expect(await view.locator("#ask-talk").isChecked()).toBe(true);
+  await ask(view, QUESTION);
+  await view.waitForFunction(
+    () => document.querySelector("#ask-facts")?.textContent?.includes("question 2 of") === true,
+  );
+  await view.locator("#ask-collection").fill(await newCollection());
+  await view.locator("#ask-collection").press("Enter");
+  await ask(view, QUESTION);
+  await view.waitForFunction(
+    () => document.querySelector("#ask-facts")?.textContent?.includes("question 1 of") === true,
+  );
 });
 
 test("R-KB-88 a key is asked for, and goes into the header alone", async () => {

@@ -11,6 +11,7 @@ import { passageFailed, passageOf } from "../../src/console/ask/passage.ts";
 import { linesWords, sourcesIn } from "../../src/console/ask/sources.ts";
 import { advanced, type UploadState } from "../../src/console/ask/uploads.ts";
 import type { Fields } from "../../src/console/fields.ts";
+import { isolated } from "../../src/console/wording.ts";
 
 const citation = (path: string, start: number, end: number) => ({
   kind: "line",
@@ -334,6 +335,17 @@ describe("R-KB-84 an end is explained", () => {
       facts: "timeout",
     });
   });
+});
+
+test.each([
+  ["notes/a.md", "notes/a.md"],
+  ["שלום.md", "\u2068שלום.md\u2069"],
+  ["\u202egnp.exe.md", "\u2068\ufffdgnp.exe.md\u2069"],
+  ["a\u2069\u202eb", "\u2068a\ufffd\ufffdb\u2069"],
+])("R-KB-81 R-KB-83 a name among words turns none of them: %j", (name, shown) => {
+  expect(isolated(name)).toBe(shown);
+  const refused = answer({ refusal_reason: "no_chunks", answer: "" });
+  expect(noticeOf(after([found, refused], askedView(name, "What?", null)))?.words[0]).toContain(`“${shown}”`);
 });
 
 test("R-KB-85 R-KB-86 a lost connection, a stop, and a stop that nobody heard", () => {

@@ -19,17 +19,22 @@ import { createRenderUploads } from "./render-uploads.ts";
 import { sampleFile, sampleQuestion } from "./sample.ts";
 import type { Source } from "./sources.ts";
 import { createUploadFlow } from "./upload-flow.ts";
+import { isOver } from "./uploads.ts";
 
 /** At most one drawing per this many milliseconds, however many lines arrive. */
 const drawMs = 30;
 const collectionName = "holdfast-collection";
+const conversationName = "holdfast-conversation";
 
 export const startAskPage = (views: Views, apiKey: ApiKey): void => {
   const question = byId("ask-question", HTMLTextAreaElement);
   const field = byId("ask-collection", HTMLInputElement);
   const api = createKebabApi("", apiKey.value);
   field.value = sessionStorage.getItem(collectionName) ?? "default";
-  let conversation = "";
+  const talking = byId("ask-talk", HTMLInputElement);
+  let conversation = sessionStorage.getItem(conversationName) ?? "";
+  talking.checked = sessionStorage.getItem(conversationName) !== null;
+  byId("ask-options", HTMLDetailsElement).open = talking.checked;
   let drawing = false;
   let begun = false;
   /** What had the keyboard when a source was opened. */
@@ -109,7 +114,7 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
 
   const choose = (name: string): void => {
     if (field.value !== name) field.value = name;
-    if (name !== documents.collection()) conversation = "";
+    if (name !== documents.collection()) keepConversation("");
     sessionStorage.setItem(collectionName, name);
     documents.choose(name);
   };
@@ -127,8 +132,15 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
 
   /** The conversation that goes on, or a new one. */
   const talk = (): string => {
-    if (conversation === "") conversation = `console-${crypto.randomUUID()}`;
+    if (conversation === "") keepConversation(`console-${crypto.randomUUID()}`);
     return conversation;
+  };
+
+  /** Empty: the next question begins one. A reload goes on with it. */
+  const keepConversation = (id: string): void => {
+    conversation = id;
+    if (talking.checked) sessionStorage.setItem(conversationName, id);
+    else sessionStorage.removeItem(conversationName);
   };
 
   const drawBefore = (): void => {
@@ -186,8 +198,10 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
     if (question.value.trim() === "") question.value = sampleQuestion;
     draw();
   });
-  byId("ask-talk", HTMLInputElement).addEventListener("change", () => {
-    conversation = "";
+  talking.addEventListener("change", () => keepConversation(""));
+  window.addEventListener("beforeunload", (event) => {
+    // What is not sent yet would be lost without a word.
+    if (!uploads.rows().every(isOver)) event.preventDefault();
   });
   acceptFiles(byId("ask-view", HTMLElement), take);
   document.addEventListener("keydown", (event) => {

@@ -1,5 +1,5 @@
 // The words of the ask view for where a question stands and how it ended, for a reader who knows none of the terms. Pure.
-import { countWords, durationWords } from "../wording.ts";
+import { countWords, durationWords, isolated } from "../wording.ts";
 import { explain } from "./ask-problem.ts";
 import type { AskView, Ending } from "./answer-view.ts";
 import { markersIn } from "./cited-text.ts";
@@ -80,7 +80,7 @@ export const noticeOf = (view: AskView): Notice | null => {
 
 const refusalOf = (view: AskView, ending: Extract<Ending, { kind: "judged" }>): Omit<Notice, "facts"> => {
   const { facts } = ending;
-  const where = `“${view.collection}”`;
+  const where = `“${isolated(view.collection)}”`;
   switch (ending.reason) {
     case "no_chunks":
       return {
@@ -177,5 +177,5 @@ export const factsWords = ({ ending }: AskView): string => {
 /** The page's title: what matters in a tab that is not looked at. */
 export const pageTitle = (view: AskView): string => {
   const name = view.question ?? (view.runId === null ? "Ask your documents" : "Answer");
-  return `${view.phase === "idle" ? "" : "… "}${name} · Holdfast console`;
+  return `${view.phase === "idle" ? "" : "… "}${isolated(name)} · Holdfast console`;
 };

@@ -1,6 +1,7 @@
 // Draws an AskView into the page: question, status, text with its markers, how it ended. It decides nothing, and writes text as text.
 import { drawPieces } from "../chat/render-text.ts";
 import { byId, keepingEnd, make, setMark, setText } from "../elements.ts";
+import { isolated } from "../wording.ts";
 import { type AskView, isLive, shownText } from "./answer-view.ts";
 import { factsWords, type Notice, noticeOf, phaseWords } from "./ask-words.ts";
 import { citedPiecesOf } from "./cited-text.ts";
@@ -64,7 +65,7 @@ const markerOf = (source: Source, openSource: (source: Source) => void): HTMLEle
   const button = make("button", String(source.number), "marker");
   button.type = "button";
   button.ariaLabel = `Source ${source.number}: ${source.docPath}, ${linesWords(source)}`;
-  button.title = `${source.docPath}, ${linesWords(source)}`;
+  button.title = `${isolated(source.docPath)}, ${linesWords(source)}`;
   button.addEventListener("click", () => openSource(source));
   return button;
 };
@@ -82,5 +83,5 @@ const drawSteps = ({ ending }: AskView): void => {
   const queries = ending?.kind === "judged" ? ending.facts.subQueries : [];
   const line = byId("ask-steps", HTMLElement);
   line.hidden = queries.length === 0;
-  setText(line, `Also looked for: ${queries.join(" · ")}`);
+  setText(line, `Also looked for: ${queries.map(isolated).join(" · ")}`);
 };

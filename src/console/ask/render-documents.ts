@@ -1,7 +1,7 @@
 // Draws the list of a collection's documents, and asks before one is removed. What is done about it is its caller's.
 import { dialogOf } from "../dialog.ts";
 import { byId, make, setText } from "../elements.ts";
-import { countWords } from "../wording.ts";
+import { countWords, isolated } from "../wording.ts";
 import { timeWords } from "../chat/chat-words.ts";
 import type { DocumentRow } from "./documents.ts";
 import type { DocumentsFlow } from "./documents-flow.ts";
@@ -11,7 +11,10 @@ import { sizeWords } from "./files.ts";
 export const createRenderDocuments = (remove: (docPath: string) => void): ((flow: DocumentsFlow) => void) => {
   const removing = dialogOf("remove-dialog", focusPlace);
   const askYes = (docPath: string): void => {
-    setText(byId("remove-words", HTMLElement), `“${docPath}” is gone from the collection. Your file is not touched.`);
+    setText(
+      byId("remove-words", HTMLElement),
+      `“${isolated(docPath)}” is gone from the collection. Your file is not touched.`,
+    );
     removing(() => remove(docPath));
   };
 

@@ -1,5 +1,6 @@
 // Draws the passages that were found, which of them are cited, and the lines of those that are open. Lines are text, never markup.
 import { byId, make, setMark, setText } from "../elements.ts";
+import { isolated } from "../wording.ts";
 import type { AskView } from "./answer-view.ts";
 import type { Passage } from "./passage.ts";
 import { linesWords, type Source } from "./sources.ts";
@@ -57,7 +58,7 @@ const itemOf = (source: Source, { passage, open, close }: SourceActions): Drawn 
   head.append(make("span", String(source.number), "source-number"), make("strong", source.docPath), badge);
   if (source.score !== undefined) head.append(make("span", `score ${source.score.toFixed(2)}`, "source-score"));
   item.append(head);
-  if (source.headings.length > 0) item.append(make("p", source.headings.join(" › "), "source-path"));
+  if (source.headings.length > 0) item.append(make("p", source.headings.map(isolated).join(" › "), "source-path"));
   const button = make("button", "", "quiet-button");
   button.type = "button";
   const lines = make("div", "", "lines");

@@ -1,6 +1,7 @@
 // Draws the files that are on their way into a collection, each with its bar, and what became of them.
 import { byId, make, setMark, setText } from "../elements.ts";
-import { isOver, type Upload } from "./uploads.ts";
+import { isolated } from "../wording.ts";
+import { countedWords, isOver, type Upload } from "./uploads.ts";
 
 type Drawn = { readonly item: HTMLElement; readonly bar: HTMLProgressElement; readonly words: HTMLElement };
 
@@ -9,8 +10,9 @@ export const createRenderUploads = (): ((rows: readonly Upload[]) => void) => {
   return (rows) => {
     byId("ask-uploads-panel", HTMLElement).hidden = rows.length === 0;
     const over = rows.length > 0 && rows.every(isOver);
+    const ends = over && byId("ask-uploads-clear", HTMLElement).hidden;
     byId("ask-uploads-clear", HTMLElement).hidden = !over;
-    setText(byId("ask-uploads-title", HTMLElement), over ? "Added" : "Being added");
+    setText(byId("ask-uploads-title", HTMLElement), countedWords(rows));
     setText(byId("ask-uploads-said", HTMLElement), over ? summary(rows) : "");
     const list = byId("ask-uploads", HTMLElement);
     const known = new Set(rows.map(({ id }) => id));
@@ -25,12 +27,21 @@ export const createRenderUploads = (): ((rows: readonly Upload[]) => void) => {
       drawn.set(row.id, entry);
       draw(entry, row);
     }
+    if (!ends) return;
+    const refused = rows.find(({ state }) => state.kind === "refused");
+    const item = refused === undefined ? undefined : drawn.get(refused.id)?.item;
+    if (item !== undefined) list.scrollTop += item.getBoundingClientRect().top - list.getBoundingClientRect().top;
   };
 };
 
-/** One sentence for those who do not see the bars. */
-const summary = (rows: readonly Upload[]): string =>
-  rows.map(({ name, state }) => `${name}: ${"words" in state ? state.words : ""}`).join(" ");
+/** For those who do not see the bars: how many there are, and what must be known of each. */
+const summary = (rows: readonly Upload[]): string => {
+  const told = rows.length === 1 ? rows : rows.filter(({ state }) => state.kind === "refused");
+  return [
+    `${countedWords(rows)}.`,
+    ...told.map(({ name, state }) => `${isolated(name)}: ${"words" in state ? state.words : ""}`),
+  ].join(" ");
+};
 
 const entryOf = ({ id, name }: Upload): Drawn => {
   const item = make("li");

@@ -26,6 +26,18 @@ const kept = 0.95;
 
 export const isOver = ({ state }: Upload): boolean => state.kind === "done" || state.kind === "refused";
 
+/** How far all of them are, or what became of how many. */
+export const countedWords = (rows: readonly Upload[]): string => {
+  const over = rows.filter(isOver);
+  if (over.length < rows.length) return `Being added: ${over.length} of ${rows.length}`;
+  const refused = over.filter(({ state }) => state.kind === "refused").length;
+  const parts = [
+    [over.length - refused, "added"],
+    [refused, "refused"],
+  ] as const;
+  return parts.flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`])).join(", ");
+};
+
 /** What a notice of its stream makes of it. */
 export const advanced = (state: UploadState, notice: LineNotice): UploadState => {
   if (state.kind === "done" || state.kind === "refused") return state;

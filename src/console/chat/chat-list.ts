@@ -1,6 +1,7 @@
 // The list of chats with its two dialogs. It shows rows and asks for names and a yes; what is done about them is its caller's.
 import { dialogOf } from "../dialog.ts";
 import { byId, make, setText } from "../elements.ts";
+import { isolated } from "../wording.ts";
 import { timeWords } from "./chat-words.ts";
 import type { ChatRow } from "./history.ts";
 
@@ -25,7 +26,7 @@ export const createChatList = ({ rename, remove }: ListActions): ChatList => {
     field.select();
   };
   const askYes = (row: ChatRow): void => {
-    setText(byId("delete-words", HTMLElement), `“${nameOf(row)}” and its messages are gone for good.`);
+    setText(byId("delete-words", HTMLElement), `“${isolated(nameOf(row))}” and its messages are gone for good.`);
     deleting(() => remove(row));
   };
 

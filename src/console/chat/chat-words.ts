@@ -1,4 +1,5 @@
 // The words of the chat for where it stands. Pure.
+import { isolated } from "../wording.ts";
 import { type ChatView, isLive, openPageCalls, undecided } from "./chat-view.ts";
 import type { Cut } from "./endings.ts";
 import type { CallState } from "./tool-calls.ts";
@@ -57,7 +58,7 @@ export const stateWords = (state: CallState): string => {
 /** The page's title: what matters in a tab that is not looked at. */
 export const pageTitle = (view: ChatView): string => {
   const name = view.title ?? "New chat";
-  return `${isLive(view) ? "… " : ""}${name} · Holdfast console`;
+  return `${isLive(view) ? "… " : ""}${isolated(name)} · Holdfast console`;
 };
 
 export const contextWords = ({ usage }: ChatView): string =>
