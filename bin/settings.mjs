@@ -25,7 +25,7 @@ export async function readSettings({ server, key, config, collection, timeoutMs 
   if (keyVar !== undefined && key === undefined && environment[keyVar] === undefined) {
     return failed(configInvalid(config ?? "", `there is no variable ${keyVar}`));
   }
-  const origin = originOf(server ?? file.value.server ?? environment["HOLDFAST_URL"] ?? DEFAULT_SERVER);
+  const origin = originOf(server ?? file.value.server ?? (environment["HOLDFAST_URL"] || DEFAULT_SERVER));
   if (origin === undefined) {
     return failed(
       invalidInput("server", "The server must be an http or https address, without a user, a query and a fragment."),

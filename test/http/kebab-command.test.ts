@@ -398,6 +398,10 @@ test("R-KB-96 a flag is before the file that one names, and the file before the 
   const flags = ["--server", kebab.server.origin, "--key", KEY, "--collection", collection];
   const other = config({ server: wrong.HOLDFAST_URL, collection: "other", keyVar: "HOLDFAST_KEY" });
   expect((await holdfast(["ask", QUESTION, ...other, ...flags], wrong)).status).toBe(0);
+  // A variable that is empty says nothing.
+  const unset = { HOLDFAST_URL: "", HOLDFAST_KEY: "" };
+  const nowhere = await holdfast(["schema", "--json", "--timeout", "5"], unset);
+  expect(nowhere.out + nowhere.err).not.toContain("must be an http or https address");
   const refused = await holdfast(["ask", "x", "--json", ...config({ key: KEY })], wrong);
   expect(errorOf(refused)).toMatchObject({ code: "config_invalid", details: { path: file } });
   expect(refused.err).not.toContain(KEY);
