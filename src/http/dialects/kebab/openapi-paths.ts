@@ -3,6 +3,7 @@ import type * as v from "valibot";
 import * as documents from "../../../../schemas/dialects/kebab-documents.ts";
 import * as answers from "../../../../schemas/dialects/kebab-answer.ts";
 import * as kebab from "../../../../schemas/dialects/kebab.ts";
+import { IDEMPOTENCY_KEY } from "../../idempotency-key.ts";
 import { body, cursor, json, parameter, ref, runId } from "../../openapi-parts.ts";
 
 export const kebabSchemas: Record<string, v.GenericSchema> = {
@@ -39,34 +40,58 @@ const doors = {
   400: fault("A field is not valid; details.field names it."),
   401: fault("The key is missing or not known."),
   403: fault("The server is open on localhost only."),
+  500: fault("The server's configuration cannot be used, or the server failed to answer."),
+  503: fault("An object restarts; ask again."),
 };
 const noCollection = fault("There is no such collection.");
 const noDocument = fault("There is no such collection, or it has no such document.");
 const gone = { description: "It is forgotten." };
+const starting = [
+  parameter("Idempotency-Key", "header", "Repeats with this key and the same body are the same run.", {
+    type: "string",
+    pattern: IDEMPOTENCY_KEY.source,
+  }),
+  ...cursor(["now"], "Of a repeat; live only."),
+];
+const busy = {
+  description: "The tenant has too many active runs.",
+  headers: {
+    "Retry-After": { description: "Seconds to wait.", required: true, schema: { type: "integer", minimum: 1 } },
+  },
+  content: { "application/json": { schema: ref("KebabError") } },
+};
+/** `required`: whether the answer always is a run's stream. */
+const runHeaders = (required: boolean) => ({
+  Location: { description: "Where the stream goes on, of a run.", required, schema: { type: "string" } },
+  "X-Run-Id": { description: "The run's name.", required, schema: { type: "string" } },
+});
+const lines = (...schemas: string[]) => ({ "application/x-ndjson": { schema: { anyOf: schemas.map(ref) } } });
+const ASKED = ["KebabAnswerEvent", "KebabAnswer", "KebabError"];
+const INGESTED = ["KebabIngestProgress", "KebabIngestReport", "KebabError"];
 const answerLines = {
   description: "A line per event, then the answer, or the error, as the last one.",
-  content: {
-    "application/x-ndjson": {
-      schema: { anyOf: [ref("KebabAnswerEvent"), ref("KebabAnswer"), ref("KebabError")] },
-    },
-  },
+  headers: runHeaders(true),
+  content: lines(...ASKED),
+};
+const runLines = {
+  description: "Of a question the lines of its answer, of documents those of their progress and the report.",
+  headers: runHeaders(true),
+  content: lines(...new Set([...ASKED, ...INGESTED])),
 };
 const text = { schema: { type: "string" } };
 const kept = {
   200: {
     description:
       "What was updated, and what is as it was. Whoever accepts application/x-ndjson gets a run: lines of progress, then the report, or the error, as the last one.",
-    content: {
-      "application/json": { schema: ref("KebabIngestReport") },
-      "application/x-ndjson": {
-        schema: { anyOf: [ref("KebabIngestProgress"), ref("KebabIngestReport"), ref("KebabError")] },
-      },
-    },
+    headers: runHeaders(false),
+    content: { "application/json": { schema: ref("KebabIngestReport") }, ...lines(...INGESTED) },
   },
   201: json("KebabIngestReport", "The same, with documents that are new."),
+  409: fault("The key was used for other documents."),
   413: fault("The body is larger than 8 MiB; nothing of it is kept."),
   415: fault("The body's type is another one."),
   422: fault("A document makes too many chunks, or the collection would be too large; nothing is kept."),
+  429: busy,
   503: fault("The model that embeds failed, or the collection's object restarts; nothing is kept."),
   504: fault("The model that embeds did not answer in time; nothing is kept."),
 };
@@ -100,7 +125,7 @@ export const kebabPaths = {
     post: {
       operationId: "kebabPutDocuments",
       summary: "Keep many documents, all of them or none",
-      parameters: [collection],
+      parameters: [collection, ...starting],
       requestBody: {
         required: true,
         content: { "application/x-ndjson": { schema: ref("KebabBatchEntry") } },
@@ -119,6 +144,7 @@ export const kebabPaths = {
         parameter("tags", "query", "Likewise, with commas between them."),
         parameter("lang", "query", "Likewise."),
         parameter("trust_level", "query", "Likewise.", { enum: ["primary", "secondary", "generated"] }),
+        ...starting,
       ],
       requestBody: {
         required: true,
@@ -160,12 +186,7 @@ export const kebabPaths = {
     post: {
       operationId: "kebabAsk",
       summary: "Answer a question from a collection's documents, as a stream",
-      parameters: [
-        parameter("Idempotency-Key", "header", "The same key with the same body is the same run.", {
-          type: "string",
-          pattern: "^[\\x21-\\x7e]{1,255}$",
-        }),
-      ],
+      parameters: starting,
       requestBody: body("KebabAskRequest"),
       responses: {
         ...doors,
@@ -174,7 +195,7 @@ export const kebabPaths = {
         409: fault("The key was used for another question, or a question of the conversation is being answered."),
         413: fault("The body is too large, or the conversation is full."),
         415: fault("The body is not application/json."),
-        429: fault("The tenant has too many active runs."),
+        429: busy,
         ...unsearched,
       },
     },
@@ -182,22 +203,26 @@ export const kebabPaths = {
   "/kebab/runs/{runId}": {
     get: {
       operationId: "kebabReadAnswer",
-      summary: "Read the stream of a question's run again, or the rest of it",
+      summary: "Read the stream of a question's run, or of documents', again, or the rest of it",
       parameters: [runId, ...cursor(["now"], "Live only.")],
-      responses: { ...doors, 200: answerLines, 404: fault("There is no such run, or its events are no longer kept.") },
+      responses: { ...doors, 200: runLines, 404: fault("There is no such run, or its events are no longer kept.") },
     },
   },
   "/kebab/runs/{runId}/cancel": {
     post: {
       operationId: "kebabCancelAsk",
-      summary: "Cancel a question's run; one that has ended stays as it is",
+      summary: "Cancel a question's run, or that of documents; one that has ended stays as it is",
       parameters: [runId],
       requestBody: body("CancelRequest", false),
       responses: {
         ...doors,
         200: {
           description: "The stream's last line.",
-          content: { "application/json": { schema: { anyOf: [ref("KebabAnswer"), ref("KebabError")] } } },
+          content: {
+            "application/json": {
+              schema: { anyOf: [ref("KebabAnswer"), ref("KebabIngestReport"), ref("KebabError")] },
+            },
+          },
         },
         404: fault("There is no such run."),
         413: fault("The body is too large."),
