@@ -29,9 +29,10 @@ process.exitCode = await main(readCommand(words));
 /** @param {ReturnType<typeof readCommand>} read */
 async function main(read) {
   if (!read.ok) {
-    await complain(read.failure, words.includes("--json"));
-    if (!words.includes("--json")) await stderr.write(usageOf(read.name));
-    return FAILED;
+    const json = words.includes("--json");
+    // The error is the last line, whoever reads it.
+    if (!json) await stderr.write(usageOf(read.name));
+    return complain(read.failure, json);
   }
   const command = read.value;
   if (command.name === "help") return print(HELP, GROUNDED);

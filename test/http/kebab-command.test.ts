@@ -156,7 +156,7 @@ test("R-KB-92 an error leaves stdout empty: text on stderr, or with --json one e
 test("R-KB-92 words that cannot be meant are refused with how to use it, and no server is asked", async () => {
   const { status, out, err } = await holdfast(["ask", "x", "--k", "0"], here(provider.origin));
   expect([status, out]).toEqual([2, ""]);
-  expect(err).toMatch(/^error: .+\nusage: holdfast ask .+\nholdfast --help has all options\n$/);
+  expect(err).toMatch(/^usage: holdfast ask .+\nholdfast --help has all options\nerror: .+\n$/);
   const json = await holdfast(["ask", "--json"], here(provider.origin));
   expect(errorOf(json)).toMatchObject({ code: "generic", details: { reason: "invalid_input", field: "question" } });
   expect(provider.calls()).toEqual([]);
