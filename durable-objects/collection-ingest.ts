@@ -1,20 +1,16 @@
-// Documents on their way into a collection, and out of it: all of them are made ready first, then written in one transaction, or none is. Embeds where it is told who does.
-import type { CollectionStats, KeptDocument, NewDocument, PutAnswer, PutResult } from "../schemas/collection.ts";
+// Documents on their way into a collection: all of them are made ready first, with turns for others in between, then written, or none is. Embeds where it is told who does.
+import type { NewDocument, PutAnswer } from "../schemas/collection.ts";
 import type { EmbedPlan } from "../schemas/embedding.ts";
 import type { Failure } from "../schemas/failure.ts";
-import { termsOf } from "../src/kebab/terms.ts";
-import { CHUNKER_VERSION, PARSER_VERSIONS } from "../src/kebab/versions.ts";
-import { MAX_VECTORS, otherDimensions, type CollectionEmbedding } from "./collection-embedding.ts";
 import type { KeptDocuments } from "../src/kebab/ingest-report.ts";
 import { MAX_BYTES, MAX_CHUNKS, MAX_DOCUMENT_CHUNKS, MAX_DOCUMENTS } from "../src/kebab/limits.ts";
-import { prepare, type Prepared } from "./collection-prepare.ts";
-import { keptOf, type CollectionStore, type DocumentRow } from "./collection-store.ts";
-import type { CollectionTerms } from "./collection-terms.ts";
-import type { CollectionVectors } from "./collection-vectors.ts";
 import type { Vectors } from "../src/providers/embed-answer.ts";
+import { MAX_VECTORS, otherDimensions, type CollectionEmbedding } from "./collection-embedding.ts";
+import { prepare, type Prepared } from "./collection-prepare.ts";
+import { collectionWrite, type WriteParts } from "./collection-write.ts";
+import { turns } from "./turns.ts";
 
-/** UTF-16 units of documents after which others have their turn; each document counts for some more. */
-const TURN_UNITS = 65_536;
+/** A document counts as so many UTF-16 units of work more than it has text. */
 const DOCUMENT_UNITS = 512;
 
 /** Who wants to know how far an ingest is. Before `keeping`, nothing of what it is told is kept. */
@@ -45,14 +41,6 @@ const nobody: IngestWatch = {
 export type IngestAnswer = PutAnswer | { put: false; refused: "cancelled" };
 type IngestRefusal = Extract<IngestAnswer, { put: false }>;
 
-interface Ready {
-  prepared: ReadonlyMap<string, Prepared>;
-  /** By path. */
-  made: ReadonlyMap<string, Vectors>;
-  /** Of the vectors that were made. */
-  version: string;
-}
-
 export interface CollectionIngest {
   /**
    * Keeps these documents, all of them or none. One that is kept already, equal in all, changes nothing; but for one that is not embedded
@@ -63,35 +51,15 @@ export interface CollectionIngest {
   remove(path: string): boolean | undefined;
 }
 
-/** Searches and other calls that wait are answered before this resolves. Time stands still while an object computes: it cannot be asked for the right moment. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-
-export interface CollectionParts {
-  storage: DurableObjectStorage;
-  store: CollectionStore;
-  terms: CollectionTerms;
-  vectors: CollectionVectors;
+export interface CollectionParts extends WriteParts {
   embedding: CollectionEmbedding;
 }
 
-export function collectionIngest({ storage, store, terms, vectors, embedding }: CollectionParts): CollectionIngest {
-  /** What was read of the storage before it may have been written in a transaction that failed. */
-  const transaction = (write: () => void): void => {
-    try {
-      storage.transactionSync(write);
-    } finally {
-      store.reread();
-      vectors.reread();
-    }
-  };
+export function collectionIngest({ embedding, ...parts }: CollectionParts): CollectionIngest {
+  const { store } = parts;
+  const { keep, remove, isEmbedded } = collectionWrite(parts);
 
   const keeps = ({ path, fingerprint }: NewDocument): boolean => store.byPath(path)?.fingerprint === fingerprint;
-
-  /** Whether a document is embedded as this plan would have it. One without chunks is. */
-  function isEmbedded(path: string, { version }: Pick<EmbedPlan, "version">): boolean {
-    const row = store.byPath(path);
-    return row !== undefined && (row.chunks === 0 || (vectors.state()?.version === version && vectors.has(row.id)));
-  }
 
   /** What the collection would hold with these documents. */
   function sumWith(prepared: Iterable<Prepared>) {
@@ -110,82 +78,6 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
     if (sum.documents > MAX_DOCUMENTS) return { what: "documents", limit: MAX_DOCUMENTS } as const;
     if (sum.bytes > MAX_BYTES) return { what: "bytes", limit: MAX_BYTES } as const;
     return sum.chunks > MAX_CHUNKS ? ({ what: "chunks", limit: MAX_CHUNKS } as const) : undefined;
-  }
-
-  function drop(row: DocumentRow): void {
-    terms.remove(store.chunkRange(row.id));
-    vectors.remove(row.id);
-    store.remove(row.id);
-  }
-
-  function replace(
-    before: DocumentRow | undefined,
-    { given, ...own }: Prepared,
-    made: (Vectors & { version: string }) | undefined,
-    now: number,
-  ): KeptDocument {
-    if (before !== undefined) drop(before);
-    const { title, tags, lang, trust, chunks } = own;
-    const row = {
-      path: given.path,
-      docId: given.docId,
-      fingerprint: given.fingerprint,
-      media: given.media,
-      title,
-      tags,
-      lang,
-      trust,
-      bytes: given.bytes,
-      chunks: chunks.length,
-      createdAt: before?.createdAt ?? now,
-      updatedAt: now,
-      parserVersion: PARSER_VERSIONS[given.media],
-      chunkerVersion: CHUNKER_VERSION,
-    };
-    const id = store.save(row, before?.id);
-    store.saveSource(id, given.source);
-    const ids = store.saveChunks(id, chunks);
-    // A title that stands in no heading is looked for as one.
-    const heading = own.ownTitle === undefined ? [] : termsOf(own.ownTitle);
-    for (const [index, { chunkId, headings, text }] of chunks.entries()) {
-      const headed = [...heading, ...headings.flatMap(termsOf)];
-      terms.add(ids[index] ?? 0, { headings: headed, body: termsOf(text), chunkId });
-    }
-    if (made !== undefined) {
-      vectors.use(made.version, made.dimensions);
-      vectors.save(id, made.numbers);
-    }
-    return keptOf({ ...row, id });
-  }
-
-  function write(documents: readonly NewDocument[], { prepared, made, version }: Ready, watch: IngestWatch): PutAnswer {
-    const now = Date.now();
-    // Others may have embedded it meanwhile. Their vectors count as long as they can be compared with these.
-    const isKeptWith = (path: string, { dimensions }: Vectors): boolean =>
-      isEmbedded(path, { version }) && vectors.state()?.dimensions === dimensions;
-    const answers: { result: PutResult; document: KeptDocument }[] = [];
-    transaction(() => {
-      const stats: CollectionStats = store.stats();
-      for (const given of documents) {
-        const before = store.byPath(given.path);
-        const one = prepared.get(given.path);
-        const own = made.get(given.path);
-        const isKept = before?.fingerprint === given.fingerprint && (own === undefined || isKeptWith(given.path, own));
-        if (isKept || one === undefined) {
-          if (before !== undefined) answers.push({ result: "unchanged", document: keptOf(before) });
-          continue;
-        }
-        const kept = replace(before, one, own && { ...own, version }, now);
-        stats.documents += before === undefined ? 1 : 0;
-        stats.chunks += kept.chunks - (before?.chunks ?? 0);
-        stats.bytes += kept.bytes - (before?.bytes ?? 0);
-        answers.push({ result: before === undefined ? "new" : "updated", document: kept });
-      }
-      const changed = answers.some(({ result }) => result !== "unchanged");
-      if (changed) store.saveStats({ ...stats, revision: stats.revision + 1, lastIngestAt: now });
-      watch.keeping(answers);
-    });
-    return { put: true, documents: answers };
   }
 
   /** Adds the vectors of these documents to those that were made. */
@@ -211,25 +103,21 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
     const isNews = (given: NewDocument): boolean => {
       if (prepared.has(given.path)) return false;
       const mayEmbed = embed !== undefined && store.stats().chunks <= MAX_VECTORS;
-      return !keeps(given) || (mayEmbed && !isEmbedded(given.path, embed));
+      return !keeps(given) || (mayEmbed && !isEmbedded(given.path, embed.version));
     };
-    let units = 0;
+    const turn = turns();
     // Others may have changed the collection meanwhile: what was kept when it was looked for first may be gone.
     for (let news = documents.filter(isNews); news.length > 0; news = documents.filter(isNews)) {
       for (const given of news) {
         if (watch.isCancelled()) return { put: false, refused: "cancelled" };
         watch.started(given);
-        const one = await prepare(given);
+        const one = await prepare(given, turn);
         if (one === undefined) {
           return { put: false, refused: "too_many_chunks", path: given.path, limit: MAX_DOCUMENT_CHUNKS };
         }
         watch.chunked(given, one.chunks.length);
         prepared.set(given.path, one);
-        units += given.source.length + DOCUMENT_UNITS;
-        if (units >= TURN_UNITS) {
-          units = 0;
-          await nextTurn();
-        }
+        await turn.after(DOCUMENT_UNITS);
       }
     }
     return watch.isCancelled() ? { put: false, refused: "cancelled" } : undefined;
@@ -254,7 +142,8 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
             isReady = true;
             continue;
           }
-          return write(documents, { prepared, made, version: embed?.version ?? "" }, watch);
+          const version = embed?.version ?? "";
+          return keep(documents, { prepared, made, version }, (kept) => watch.keeping(kept));
         }
         const failed = await embedAll(embed, bare, made, watch);
         if (failed === "cancelled") return { put: false, refused: failed };
@@ -263,22 +152,6 @@ export function collectionIngest({ storage, store, terms, vectors, embedding }: 
         }
       }
     },
-    remove(path) {
-      if (!store.exists()) return undefined;
-      const row = store.byPath(path);
-      if (row === undefined) return false;
-      transaction(() => {
-        drop(row);
-        const stats = store.stats();
-        store.saveStats({
-          ...stats,
-          revision: stats.revision + 1,
-          documents: stats.documents - 1,
-          chunks: stats.chunks - row.chunks,
-          bytes: stats.bytes - row.bytes,
-        });
-      });
-      return true;
-    },
+    remove,
   };
 }

@@ -2,10 +2,11 @@
 import { allOf, anyOf } from "../src/kebab/query.ts";
 import type { Candidate } from "../src/kebab/score.ts";
 
+/** With a space between any two terms. */
 export interface IndexedTerms {
+  /** A text for each. */
   headings: readonly string[];
-  body: readonly string[];
-  chunkId: string;
+  body: string;
 }
 
 export interface FoundTerms extends Candidate {
@@ -14,7 +15,7 @@ export interface FoundTerms extends Candidate {
 }
 
 export interface CollectionTerms {
-  add(id: number, terms: IndexedTerms): void;
+  add(id: number, chunkId: string, terms: IndexedTerms): void;
   /** `to` is not included. */
   remove(range: { from: number; to: number }): void;
   /** Some chunks that have all of these terms, in no order. To put them in order takes the index as long as a search for any term. */
@@ -37,13 +38,13 @@ export function collectionTerms({ sql }: DurableObjectStorage, documentSize: num
     within === undefined ? [] : [JSON.stringify(within)];
 
   return {
-    add(id, { headings, body, chunkId }) {
+    add(id, chunkId, { headings, body }) {
       prepare();
       sql.exec(
         "INSERT INTO terms (rowid, headings, body, chunk_id) VALUES (?, ?, ?, ?)",
         id,
         headings.join(" "),
-        body.join(" "),
+        body,
         chunkId,
       );
     },
