@@ -181,6 +181,7 @@ test("R-KB-8 what is no document is refused, and nothing of it is kept", async (
   await refused(kebab.put(name, "a.md", "x", "text/plain; charset=latin1"), 415, {});
   await refused(kebab.put(name, "a%23b.md", "x"), 400, { reason: "invalid_input", field: "docId" });
   await refused(kebab.put(name, "a%00b.md", "x"), 400, { field: "docId" });
+  expect(errorOf(await kebab.put(name, "a%5Cb.md", "x"), 400).message).toContain("backslash");
   await refused(kebab.put(name, "a//b.md", "x"), 400, { field: "docId" });
   for (const encoded of ["%ff", "%", "a/%zz.md", "%c3", "%ed%a0%80"]) {
     await refused(kebab.put(name, encoded, "x"), 400, { reason: "invalid_input", field: "docId" });

@@ -32,7 +32,8 @@ export function mediaByPath(path: string): DocumentMedia {
 export function pathFault(path: string): string | undefined {
   if (path === "" || utf8Length(path) > MAX_PATH_BYTES) return `must have 1 to ${MAX_PATH_BYTES} bytes`;
   if (path.includes("#")) return "must not hold #";
-  if (!path.isWellFormed() || /[\p{Cc}\\]/u.test(path)) return "must be well-formed text without control characters";
+  if (path.includes("\\")) return "must not hold a backslash: / stands between names";
+  if (!path.isWellFormed() || /\p{Cc}/u.test(path)) return "must be well-formed text without control characters";
   const named = path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
   return named ? undefined : "must be a relative path with / between its names";
 }
