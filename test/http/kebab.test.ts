@@ -118,6 +118,17 @@ test("R-KB-1 what is said of a document in the query comes before what it says i
   expect(error.details).toMatchObject({ reason: "invalid_input", field: "query:trust_level" });
 });
 
+test("R-KB-2 R-KB-9 a byte order mark makes no other document, one by one or in a batch", async () => {
+  const name = newCollection();
+  const content = "\ufeff---\ntitle: Own\n---\ntext";
+  await kebab.put(name, "a.md", content);
+  const before = await kebab.call("GET", `/collections/${name}/documents/a.md`);
+  expect(before.body).toMatchObject({ text: content.slice(1), document: { title: "Own" } });
+  const again = await kebab.batch(name, [{ doc_path: "a.md", content }]);
+  expect(again.body).toMatchObject({ unchanged: 1, updated: 0 });
+  expect((await kebab.call("GET", `/collections/${name}/documents/a.md`)).body).toEqual(before.body);
+});
+
 test("R-KB-2 ids are the same in every collection, and others for another path or content", async () => {
   const names = [newCollection(), newCollection()];
   const found = await Promise.all(

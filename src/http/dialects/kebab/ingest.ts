@@ -83,7 +83,7 @@ async function entryOf(line: string, at: string): Promise<KebabResult<NewDocumen
   const entry = v.safeParse(batchEntrySchema, parsed.value);
   if (!entry.success) return kebabRefused(fieldFault(entry.issues, `${at}: `));
   const { doc_path: path, content, content_type: type, ...words } = entry.output;
-  const source = content.toWellFormed();
+  const source = content.toWellFormed().replace(/^\ufeff/, "");
   const fault = textFault(source);
   if (fault !== undefined) return kebabRefused(invalidInput(`${at}: content`, `The document ${fault}.`));
   const media = documentMedia(type ?? "") ?? mediaByPath(path);
