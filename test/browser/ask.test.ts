@@ -365,6 +365,49 @@ test("R-KB-87 a conversation goes on after a reload, until another collection is
   );
 });
 
+test("R-KB-87 a collection that was chosen beside an open answer stays chosen", async () => {
+  provider.on(MODEL, say(["The last sequence [#1]."]));
+  const view = await open(await newCollection());
+  await ask(view, QUESTION);
+  await ends(view, "grounded");
+  await view.locator("#ask-collection").fill("another");
+  await view.locator("#ask-collection").press("Enter");
+  await view.locator("#nav-chat").click();
+  await view.locator("#nav-ask").click();
+  expect(await view.locator("#ask-collection").inputValue()).toBe("another");
+  await view.reload();
+  await ends(view, "grounded");
+  expect(await view.locator("#ask-collection").inputValue()).toBe("another");
+  // The answer's lines are those of the collection that was asked.
+  await view.locator(".marker").click();
+  await until(view, ".lines .numbered");
+});
+
+test("R-KB-88 a run that was opened without a key is read with it, and a key that cannot be sent is told", async () => {
+  provider.on(MODEL, say(["The last sequence [#1]."]));
+  const first = await open(await newCollection());
+  await ask(first, QUESTION);
+  await ends(first, "grounded");
+  await first.waitForFunction(() => location.hash.startsWith("#ask=run_"));
+  await context.route("**/kebab/**", async (route) => {
+    const isKnown = route.request().headers()["authorization"] === "Bearer the-key";
+    const body = { schema_version: "error.v1", code: "generic", message: "No.", details: { reason: "unauthorized" } };
+    await (isKnown ? route.continue() : route.fulfill({ status: 401, json: body }));
+  });
+  const view = listen(await context.newPage(), []);
+  await view.goto(first.url());
+  await ends(view, "failed");
+  await view.locator("#ask-key").fill("the-kéy—");
+  await view.keyboard.press("Tab");
+  expect(await view.locator("#ask-key").evaluate((field: HTMLInputElement) => field.validationMessage)).toContain(
+    "key",
+  );
+  await view.locator("#ask-key").fill("the-key");
+  await view.keyboard.press("Tab");
+  await ends(view, "grounded");
+  expect(await view.locator("#ask-key").evaluate((field: HTMLInputElement) => field.validationMessage)).toBe("");
+});
+
 test("R-KB-88 a key is asked for, and goes into the header alone", async () => {
   const keys: string[] = [];
   await context.route("**/kebab/**", async (route) => {

@@ -24,6 +24,8 @@ import { isOver } from "./uploads.ts";
 /** At most one drawing per this many milliseconds, however many lines arrive. */
 const drawMs = 30;
 const collectionName = "holdfast-collection";
+/** The address that was followed last: what was chosen since then counts. */
+const addressName = "holdfast-ask-address";
 const conversationName = "holdfast-conversation";
 
 export const startAskPage = (views: Views, apiKey: ApiKey): void => {
@@ -74,6 +76,7 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
       draw,
       goTo: (runId, collection) => {
         location.hash = new URLSearchParams({ ask: runId, collection }).toString();
+        sessionStorage.setItem(addressName, location.hash);
         drawBefore();
       },
       askForKey: showKeyField,
@@ -161,7 +164,9 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
     if (views.shown() !== "ask") return;
     const { runId, collection } = askIn(location.hash);
     const before = documents.collection();
-    if (collection !== null && collection !== "") choose(collection);
+    const asked = collection || documents.collection();
+    if (location.hash !== sessionStorage.getItem(addressName)) choose(asked);
+    sessionStorage.setItem(addressName, location.hash);
     const first = !begun;
     begun = true;
     if (first) {
@@ -170,7 +175,7 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
     }
     // What was posted last is newer than the address.
     if (first && flow.takeUp()) return;
-    if (runId !== null && runId !== flow.view().runId) flow.open(runId, documents.collection());
+    if (runId !== null && runId !== flow.view().runId) flow.open(runId, asked);
     else if (runId === null && flow.view().runId !== null) flow.leave(documents.collection());
   };
 
@@ -212,7 +217,11 @@ export const startAskPage = (views: Views, apiKey: ApiKey): void => {
     else if (openedSource !== null) closeSource(openedSource);
   });
   apiKey.onChange(() => {
-    if (begun) documents.read();
+    if (!begun) return;
+    documents.read();
+    const { ending, runId, collection } = flow.view();
+    const isLocked = ending?.kind === "failed" && ending.problem.code === "unauthorized";
+    if (isLocked && runId !== null) flow.open(runId, collection);
   });
   views.onShow(show);
   draw();
