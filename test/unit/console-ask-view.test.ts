@@ -308,6 +308,12 @@ describe("R-KB-84 an end is explained", () => {
     expect(explain(problemFrom(status, body)).heading).toBe(heading);
   });
 
+  test("a search that the server cannot do is told by the choice that the page has", () => {
+    const body = { code: "not_indexed", hint: "Leave mode out." };
+    expect(explain(problemFrom(404, body)).advice).toMatch(/“by words”/);
+    expect(explain(problemFrom(404, body)).advice).not.toContain("Leave mode out");
+  });
+
   test.each<[string, Fields, number | null, RegExp]>([
     ["may", { code: "generic", details: { failure_class: "truncated", retryable: true } }, null, /again in a moment/],
     ["will not", { code: "generic", details: { failure_class: "auth", retryable: false } }, null, /runs the server/],

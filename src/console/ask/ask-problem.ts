@@ -67,9 +67,12 @@ export const explain = (problem: AskProblem): Explanation => {
       // Without a hint it is the collection that is not there.
       return hint === undefined
         ? { heading: "The collection is empty", advice: "Add documents to it, or choose another collection." }
-        : { heading: "The server cannot search like this", advice: hint };
+        : { heading: "The server cannot search like this", advice: wordsAdvice };
     case "vector_limit":
-      return { heading: "The collection is too large for this search", advice: "Choose the search by words." };
+      return {
+        heading: "The collection is too large for this search",
+        advice: "Choose “by words” under “More options”.",
+      };
     case "invalid_input":
       return { heading: "The question was refused", advice: hint ?? fieldAdvice[field ?? ""] ?? "" };
     case "conflict":
@@ -114,6 +117,8 @@ export const explain = (problem: AskProblem): Explanation => {
   }
 };
 
+const wordsAdvice =
+  "Choose “by words” under “More options”. Where the server makes embeddings, documents that were added before it did must be added again.";
 const serversMatter = "Whoever runs the server can mend it.";
 
 const laterWords = ({ retryAfterMs, retryable }: AskProblem): string => {
