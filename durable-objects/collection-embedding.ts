@@ -34,17 +34,22 @@ export function collectionEmbedding(env: Env): CollectionEmbedding {
       const texts = prepared.flatMap(({ ownTitle, chunks }) =>
         chunks.map((chunk) => cutToModel(embedText(ownTitle, chunk), plan.target.contextTokens)),
       );
-      const parts: Vectors[] = [];
+      let all: Vectors | undefined;
+      let filled = 0;
       for (const batch of batchesOf(texts)) {
         if (watch.isCancelled()) return { embedded: false, failure: "cancelled" };
         watch.embedding(batch.length);
         const answer = await askEmbeddings(env, plan, { texts: batch, purpose: "document", ...asked(plan) }, until);
         if ("failureClass" in answer) return { embedded: false, failure: answer };
-        if (answer.dimensions !== (parts[0] ?? answer).dimensions) return { embedded: false, failure: otherDimensions };
-        parts.push(answer);
+        const { dimensions, numbers } = answer;
+        // Held once: those of a large batch are half of what an object may hold.
+        all ??= { dimensions, numbers: new Float32Array(texts.length * dimensions) };
+        if (dimensions !== all.dimensions) return { embedded: false, failure: otherDimensions };
+        all.numbers.set(numbers, filled);
+        filled += numbers.length;
         watch.embedded(batch.length);
       }
-      return { embedded: true, vectors: byPath(prepared, parts) };
+      return { embedded: true, vectors: byPath(prepared, all) };
     },
     async query(plan, query) {
       const texts = [cutToModel(query, plan.target.contextTokens)];
@@ -59,19 +64,13 @@ export const otherDimensions: Failure = {
   message: "The provider's embeddings have another number of dimensions than those before them.",
 };
 
-function byPath(prepared: readonly Prepared[], parts: readonly Vectors[]): Map<string, Vectors> {
-  const dimensions = parts[0]?.dimensions ?? 0;
-  const all = new Float32Array(parts.reduce((sum, { numbers }) => sum + numbers.length, 0));
-  let at = 0;
-  for (const { numbers } of parts) {
-    all.set(numbers, at);
-    at += numbers.length;
-  }
+function byPath(prepared: readonly Prepared[], all: Vectors | undefined): Map<string, Vectors> {
+  const { dimensions, numbers } = all ?? { dimensions: 0, numbers: new Float32Array() };
   let from = 0;
   return new Map(
     prepared.map(({ given, chunks }) => {
-      const numbers = all.subarray(from, (from += chunks.length * dimensions));
-      return [given.path, { dimensions, numbers }];
+      const own = numbers.subarray(from, (from += chunks.length * dimensions));
+      return [given.path, { dimensions, numbers: own }];
     }),
   );
 }

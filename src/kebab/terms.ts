@@ -46,13 +46,12 @@ export function firstMatch(text: string, terms: ReadonlySet<string>): number | u
   return undefined;
 }
 
+/** Accents, and the points of scripts that are mostly written without them. The marks of other scripts are vowels, and stay. */
+const accents = /[\u0300-\u036f\u0640]|(?=[\p{scx=Hebrew}\p{scx=Arabic}\p{scx=Syriac}])\p{Mn}/gu;
+
 function normalized(text: string): string {
-  const plain = text
-    .normalize("NFKD")
-    .replaceAll(/[\u0300-\u036f]/g, "")
-    .normalize("NFKC")
-    .toLowerCase();
-  return plain.replaceAll("ς", "σ");
+  const plain = text.normalize("NFKD").replaceAll(accents, "").normalize("NFKC").toLowerCase();
+  return plain.replaceAll("ς", "σ").replaceAll("ß", "ss");
 }
 
 /** Never inside of a character: what is left of one is no letter. */

@@ -11,4 +11,4 @@ export const CHUNKER_VERSION = "heading-v1";
 export const PROMPT_VERSION = "rag-v4";
 /** The same, of a question that is split into others. */
 export const MULTI_HOP_VERSION = "rag-multi-hop-v2";
-export const INDEX_VERSION = "fts5-bigram-v1";
+export const INDEX_VERSION = "fts5-bigram-v2";

@@ -1,6 +1,6 @@
 // From what a client hands in to a document that a collection can keep, or why it cannot. Keeps nothing.
 import type { DocumentMedia, DocumentWords, NewDocument } from "../../../../schemas/collection.ts";
-import { CHUNKER_VERSION, PARSER_VERSIONS } from "../../../kebab/versions.ts";
+import { CHUNKER_VERSION, INDEX_VERSION, PARSER_VERSIONS } from "../../../kebab/versions.ts";
 import { utf8Length } from "../../../run/utf8.ts";
 import { canonicalJson } from "../../../run/canonical.ts";
 import { sha256Hex } from "../../digest.ts";
@@ -59,7 +59,9 @@ export async function newDocument(
   const parser = PARSER_VERSIONS[media];
   const content = await sha256Hex(source);
   const docId = await sha256Hex(`${path}\n${content}\n${parser}`);
-  const fingerprint = await sha256Hex(canonicalJson({ docId, media, words, chunker: CHUNKER_VERSION }));
+  const fingerprint = await sha256Hex(
+    canonicalJson({ docId, media, words, chunker: CHUNKER_VERSION, index: INDEX_VERSION }),
+  );
   const bytes = utf8Length(source);
   return kebabFound({ path, docId: docId.slice(0, ID_DIGITS), fingerprint, media, words, source, bytes });
 }
