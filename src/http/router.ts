@@ -9,7 +9,7 @@ import { handleSveda, isSvedaPath } from "./dialects/sveda/routes.ts";
 import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
 import { decodedParameter } from "./parameter.ts";
 import { faultProblem } from "./fault.ts";
-import { matched } from "./match.ts";
+import { deletesAbove, matched } from "./match.ts";
 import { problemResponse, type Problem } from "./problem.ts";
 import { pushEvents } from "./push-events.ts";
 import {
@@ -74,7 +74,8 @@ const noSuchPath: Problem = { code: "not_found", message: "There is nothing at t
 
 async function answer(request: Request, env: Env, config: Config): Promise<Response> {
   try {
-    return (await matched(router, request, env, config, request)) ?? problemResponse(noSuchPath);
+    const answered = deletesAbove(request) ? undefined : await matched(router, request, env, config, request);
+    return answered ?? problemResponse(noSuchPath);
   } catch (error) {
     return problemResponse(faultProblem(error));
   }

@@ -4,7 +4,7 @@ import { THREAD_ID } from "../../../../schemas/dialects/deerflow.ts";
 import type { Config } from "../../../../schemas/config.ts";
 import { preflight, withCors } from "../../cors.ts";
 import { faultProblem } from "../../fault.ts";
-import { matched } from "../../match.ts";
+import { deletesAbove, matched } from "../../match.ts";
 import { decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
 import { readAssistant, readGraph, readSchemas, searchAssistants } from "./assistants.ts";
@@ -123,7 +123,8 @@ async function answer(request: Request, env: Env, config: Config): Promise<Respo
     const url = new URL(request.url);
     url.pathname = url.pathname.replace(PREFIX, "");
     const plain = { method: request.method, url: url.href };
-    return (await matched(router, plain, env, config, request)) ?? deerProblemResponse(noSuchPath);
+    const answered = deletesAbove(plain) ? undefined : await matched(router, plain, env, config, request);
+    return answered ?? deerProblemResponse(noSuchPath);
   } catch (error) {
     return deerProblemResponse(fromProblem(faultProblem(error)));
   }

@@ -7,7 +7,7 @@ import { authorize } from "../../authorize.ts";
 import { preflight, withCors } from "../../cors.ts";
 import { dispatch, type Methods } from "../../dispatch.ts";
 import { faultProblem } from "../../fault.ts";
-import { matched } from "../../match.ts";
+import { deletesAbove, matched } from "../../match.ts";
 import { decoded, decodedParameter } from "../../parameter.ts";
 import type { Result } from "../../problem.ts";
 import { ask } from "./ask.ts";
@@ -101,7 +101,8 @@ const noSuchPath: KebabProblem = { reason: "not_found", message: "There is nothi
 
 async function answer(request: Request, env: Env, config: Config): Promise<Response> {
   try {
-    return (await matched(router, request, env, config, request)) ?? kebabProblemResponse(noSuchPath);
+    const answered = deletesAbove(request) ? undefined : await matched(router, request, env, config, request);
+    return answered ?? kebabProblemResponse(noSuchPath);
   } catch (error) {
     return kebabProblemResponse(fromProblem(faultProblem(error)));
   }
