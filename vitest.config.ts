@@ -4,14 +4,17 @@ import { defineConfig } from "vitest/config";
 
 /** Projects whose files start a server of their own. */
 const server = { testTimeout: 60_000, hookTimeout: 120_000, globalSetup: ["test/support/worker-bundle.setup.ts"] };
+/** Files at a time, on any machine: what computes fills two processors; of what mostly waits, three fit, and more would disturb each other. */
+const computing = { maxWorkers: 2, sequence: { groupOrder: 0 } };
+const waiting = { maxWorkers: 3, sequence: { groupOrder: 1 } };
 
 export default defineConfig({
   test: {
-    // Two files at a time on any machine: most of a server test is waiting, and more of them would disturb each other.
-    maxWorkers: 2,
     projects: [
       // Pure code keeps nothing between files: a process of its own for each would cost half of their time.
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false, testTimeout: 60_000 } },
+      {
+        test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false, testTimeout: 60_000, ...computing },
+      },
       {
         plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
         test: {
@@ -19,12 +22,13 @@ export default defineConfig({
           include: ["test/workerd/**/*.test.ts"],
           globalSetup: ["test/workerd/provider.setup.ts", "test/workerd/tools.setup.ts"],
           testTimeout: 60_000,
+          ...waiting,
         },
       },
-      { test: { name: "http", include: ["test/http/**/*.test.ts"], ...server } },
-      { test: { name: "clients", include: ["test/clients/**/*.test.ts"], ...server } },
-      { test: { name: "restart", include: ["test/restart/**/*.test.ts"], ...server } },
-      { test: { name: "browser", include: ["test/browser/**/*.test.ts"], ...server } },
+      { test: { name: "http", include: ["test/http/**/*.test.ts"], ...server, ...waiting } },
+      { test: { name: "clients", include: ["test/clients/**/*.test.ts"], ...server, ...waiting } },
+      { test: { name: "restart", include: ["test/restart/**/*.test.ts"], ...server, ...waiting } },
+      { test: { name: "browser", include: ["test/browser/**/*.test.ts"], ...server, ...computing } },
     ],
   },
 });
