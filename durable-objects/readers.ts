@@ -4,7 +4,7 @@ import type { LogEntry } from "../schemas/event.ts";
 import type { ThreadBase } from "../schemas/thread.ts";
 import type { DialectRun, EntryDialect, LogDialect } from "../src/dialects/dialect.ts";
 import { dialectIn, isDialectId } from "../src/dialects/index.ts";
-import { damagedLog, goneLog, replacedText } from "../src/run/outcome.ts";
+import { damagedLog, goneLog, replacedText } from "../src/run/reader-faults.ts";
 import { ownFrames, sharedFrames } from "./frames.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunLogStore, RunRow } from "./run-row.ts";

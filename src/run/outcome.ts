@@ -2,11 +2,11 @@
 import type { AttemptRecord, Provenance } from "../../schemas/attempt.ts";
 import type { ErrorClass, Failure } from "../../schemas/failure.ts";
 import type { Outcome, StopReason } from "../../schemas/outcome.ts";
-import type { IndeRunError } from "../../schemas/problem.ts";
 import { PUSHED, type PushedEnd } from "../../schemas/push.ts";
 import type { AccountedUsage } from "../../schemas/usage.ts";
 import { errorClassOf, failurePolicies } from "./fallback.ts";
 import { pendingCalls } from "./calls.ts";
+import { damagedLog } from "./reader-faults.ts";
 import { settleAttempts, speaker, stepAttempts, type RunState } from "./state.ts";
 
 const finishReasons: Record<StopReason, "stop" | "length" | "error"> = {
@@ -109,43 +109,6 @@ export function pushedOutcome(state: RunState, at: number, end: PushedEnd): Outc
 /** The finer word, where there is only one. */
 const reasonOf = (finishReason: string | undefined): StopReason | undefined =>
   finishReason === "length" ? "length" : undefined;
-
-/** What a reader is told when stored events cannot be read. */
-export function damagedLog(runId: string): IndeRunError {
-  return {
-    schemaVersion: "1.0",
-    errorClass: "Internal",
-    message: "Part of the run's stored log is damaged and cannot be read.",
-    runId,
-    retryable: false,
-    details: { code: "damaged_log" },
-  };
-}
-
-/** What a reader is told that has not read to the end, and cannot any more. */
-export function goneLog(runId: string): IndeRunError {
-  return {
-    schemaVersion: "1.0",
-    errorClass: "Internal",
-    message: "The run was deleted, or its events are not kept any longer: there is no more to read.",
-    runId,
-    retryable: false,
-    details: { code: "gone" },
-  };
-}
-
-/** What a reader is told that has shown a text which no longer holds, and cannot replace it. */
-export function replacedText(runId: string): IndeRunError {
-  return {
-    schemaVersion: "1.0",
-    errorClass: "Internal",
-    message:
-      "The text shown so far was replaced, which this stream cannot show. Read the run again from its beginning.",
-    runId,
-    retryable: false,
-    details: { code: "text_replaced" },
-  };
-}
 
 /** The run ends because its log cannot be read whole; the text is what could be read. */
 export function damagedOutcome(state: RunState, at: number): Outcome {

@@ -7,7 +7,7 @@ import type { RunLogStore } from "../../durable-objects/run-row.ts";
 import { viewerStream } from "../../durable-objects/viewer.ts";
 import type { LogEntry, LogEvent } from "../../schemas/event.ts";
 import { indeRunNdjson } from "../../src/dialects/inderun.ts";
-import { damagedLog, goneLog, replacedText } from "../../src/run/outcome.ts";
+import { damagedLog, goneLog, replacedText } from "../../src/run/reader-faults.ts";
 
 const seed = Number(process.env["LAW_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`viewer laws: LAW_SEED=${seed}`);

@@ -9,7 +9,7 @@ import { deerflowSse } from "../../src/dialects/deerflow.ts";
 import type { Dialect, EntryDialect } from "../../src/dialects/dialect.ts";
 import { indeRunSse } from "../../src/dialects/inderun.ts";
 import { svedaSse } from "../../src/dialects/sveda.ts";
-import { damagedLog, goneLog, replacedText } from "../../src/run/outcome.ts";
+import { damagedLog, goneLog, replacedText } from "../../src/run/reader-faults.ts";
 import { completed, logOf, turnRun } from "./sveda/turns.ts";
 
 const damage = damagedLog("sv_1");

@@ -7,7 +7,7 @@ import type { LangMessage, StreamMode } from "../../../schemas/thread.ts";
 import { deerflowSse } from "../../../src/dialects/deerflow.ts";
 import { answersIn, framesOf, messagesIn, shownBy } from "../../support/deerflow-frames.ts";
 import { dialectIn, isDialectId } from "../../../src/dialects/index.ts";
-import { damagedLog } from "../../../src/run/outcome.ts";
+import { damagedLog } from "../../../src/run/reader-faults.ts";
 import { plays } from "../thread/plays.ts";
 import { logOf } from "../sveda/turns.ts";
 import { entriesOf, everything, inThread, wireOf } from "./wire.ts";

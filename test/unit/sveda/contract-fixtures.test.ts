@@ -10,7 +10,7 @@ import { entryOf } from "../../../durable-objects/segment-codec.ts";
 import { svedaEventSchema } from "../../../schemas/dialects/sveda.ts";
 import { svedaSse } from "../../../src/dialects/sveda.ts";
 import { readTurn } from "../../../src/dialects/sveda-request.ts";
-import { damagedLog } from "../../../src/run/outcome.ts";
+import { damagedLog } from "../../../src/run/reader-faults.ts";
 import { sampleRuns } from "../scenarios/samples.ts";
 import { orders } from "./orders.ts";
 import { randomLog } from "./random-log.ts";

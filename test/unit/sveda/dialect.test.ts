@@ -10,7 +10,7 @@ import { failureClassSchema } from "../../../schemas/failure.ts";
 import type { Usage } from "../../../schemas/usage.ts";
 import { dialectIn, isDialectId } from "../../../src/dialects/index.ts";
 import { svedaSse } from "../../../src/dialects/sveda.ts";
-import { damagedLog, replacedText } from "../../../src/run/outcome.ts";
+import { damagedLog, replacedText } from "../../../src/run/reader-faults.ts";
 import { hostile } from "../../support/hostile-text.ts";
 import { EPOCH } from "../scenarios/drive.ts";
 import { randomLog } from "./random-log.ts";
