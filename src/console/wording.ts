@@ -81,3 +81,20 @@ export const targetWords = (target: Fields): string => {
   const traits = ["adapter", "model", "locality"].flatMap((name) => textIn(target, name) ?? []);
   return `${textIn(target, "id") ?? "?"}${traits.length === 0 ? "" : ` (${traits.join(", ")})`}`;
 };
+
+/** `retryInMs`: until the server is asked again; null while it is asked. */
+export const lostWords = (retryInMs: number | null): string =>
+  `Connection lost. Trying again${retryInMs === null ? "" : ` in ${Math.ceil(retryInMs / 1_000)} s`}…`;
+
+export const stoppingWords = (retryInMs: number | null): string =>
+  retryInMs === null ? "Stopping…" : "Connection lost. The answer is stopped as soon as the server is reached…";
+
+/** `14:05` today, else the date. Empty for no time. */
+export const timeWords = (at: string, now: Date): string => {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "";
+  const today = date.toDateString() === now.toDateString();
+  return today
+    ? date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })
+    : date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+};

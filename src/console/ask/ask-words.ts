@@ -1,5 +1,5 @@
 // The words of the ask view for where a question stands and how it ended, for a reader who knows none of the terms. Pure.
-import { countWords, durationWords, isolated } from "../wording.ts";
+import { countWords, durationWords, isolated, lostWords, stoppingWords } from "../wording.ts";
 import { explain } from "./ask-problem.ts";
 import type { AskView, Ending } from "./answer-view.ts";
 import { markersIn } from "./cited-text.ts";
@@ -11,11 +11,9 @@ export const phaseWords = (view: AskView): string => {
     case "open":
       return openWords(view);
     case "lost":
-      return `Connection lost. Trying again${view.retryInMs === null ? "" : ` in ${Math.ceil(view.retryInMs / 1_000)} s`}…`;
+      return lostWords(view.retryInMs);
     case "stopping":
-      return view.retryInMs === null
-        ? "Stopping…"
-        : "Connection lost. The answer is stopped as soon as the server is reached…";
+      return stoppingWords(view.retryInMs);
     case "idle":
       return view.ending === null ? "" : endingStatus(view.ending);
   }

@@ -1,8 +1,7 @@
 // Draws the list of a collection's documents, and asks before one is removed. What is done about it is its caller's.
 import { dialogOf } from "../dialog.ts";
 import { byId, make, setText } from "../elements.ts";
-import { countWords, isolated } from "../wording.ts";
-import { timeWords } from "../chat/chat-words.ts";
+import { countWords, isolated, timeWords } from "../wording.ts";
 import type { DocumentRow } from "./documents.ts";
 import type { DocumentsFlow } from "./documents-flow.ts";
 import { refusalWords } from "./ask-problem.ts";

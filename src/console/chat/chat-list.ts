@@ -1,8 +1,7 @@
 // The list of chats with its two dialogs. It shows rows and asks for names and a yes; what is done about them is its caller's.
 import { dialogOf } from "../dialog.ts";
 import { byId, make, setText } from "../elements.ts";
-import { isolated } from "../wording.ts";
-import { timeWords } from "./chat-words.ts";
+import { isolated, timeWords } from "../wording.ts";
 import type { ChatRow } from "./history.ts";
 
 export type ListActions = {

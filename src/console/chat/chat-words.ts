@@ -1,5 +1,5 @@
 // The words of the chat for where it stands. Pure.
-import { isolated } from "../wording.ts";
+import { isolated, lostWords, stoppingWords } from "../wording.ts";
 import { type ChatView, isLive, openPageCalls, undecided } from "./chat-view.ts";
 import type { Cut } from "./endings.ts";
 import type { CallState } from "./tool-calls.ts";
@@ -11,11 +11,9 @@ export const phaseWords = (view: ChatView): string => {
     case "open":
       return openWords(view);
     case "lost":
-      return `Connection lost. Trying again${view.retryInMs === null ? "" : ` in ${Math.ceil(view.retryInMs / 1_000)} s`}…`;
+      return lostWords(view.retryInMs);
     case "stopping":
-      return view.retryInMs === null
-        ? "Stopping…"
-        : "Connection lost. The answer is stopped as soon as the server is reached…";
+      return stoppingWords(view.retryInMs);
     case "idle":
       return undecided(view).length + openPageCalls(view).length > 0 ? "Waiting for you." : "";
   }
@@ -63,16 +61,6 @@ export const pageTitle = (view: ChatView): string => {
 
 export const contextWords = ({ usage }: ChatView): string =>
   usage === null ? "" : `Context ${usage.percent} % of ${usage.maxTokens.toLocaleString("en")} tokens`;
-
-/** `14:05` today, else the date. Empty for no time. */
-export const timeWords = (at: string, now: Date): string => {
-  const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return "";
-  const today = date.toDateString() === now.toDateString();
-  return today
-    ? date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })
-    : date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
-};
 
 export const cutWords = (cut: Cut): string => {
   switch (cut) {
