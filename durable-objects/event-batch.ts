@@ -4,8 +4,11 @@ import type { Timer } from "./within.ts";
 
 /** Milliseconds between two batches. At one event per packet this takes a third off the time of a flood. */
 const BATCH_MS = 4;
+/** Events of one batch that make a flood, and the milliseconds between two batches of it: a frame of a screen. */
+const FLOOD_EVENTS = 64;
+const FLOOD_MS = 16;
 /** Bytes of the wire whose events go on without waiting. */
-const BATCH_BYTES = 65_536;
+const BATCH_BYTES = 262_144;
 
 export interface EventBatch {
   /** `bytes`: what the events were read from. A verdict goes on at once. */
@@ -25,6 +28,7 @@ export function eventBatch(
   let events: ProviderEvent[] = [];
   let bytes = 0;
   let last = 0;
+  let waitMs = BATCH_MS;
   let timer: Timer | undefined;
 
   const clear = (): ProviderEvent[] => {
@@ -39,6 +43,7 @@ export function eventBatch(
   const flush = (): void => {
     const gathered = clear();
     last = now();
+    waitMs = gathered.length < FLOOD_EVENTS ? BATCH_MS : FLOOD_MS;
     if (gathered.length > 0) deliver(gathered);
   };
 
@@ -55,7 +60,7 @@ export function eventBatch(
       for (const event of more) events.push(event);
       bytes += count;
       if (events.length === 0) return;
-      const wait = last + BATCH_MS - now();
+      const wait = last + waitMs - now();
       if (wait <= 0 || bytes >= BATCH_BYTES || events.at(-1)?.type === "verdict") flush();
       else timer ??= setTimeout(onTimer, wait);
     },

@@ -13,14 +13,6 @@ const OTHER = "j";
 /** Several equal entries in a row, stored once as `type TAB payload`. */
 const REPEATED = "x";
 
-interface Item {
-  kind: string;
-  /** Entries it stands for. */
-  count: number;
-  at: number;
-  text: string;
-}
-
 /** An event as the log keeps it. */
 export function entryOf(event: LogEvent | OtherEvent): LogEntry {
   const { sequence, at, type } = event;
@@ -29,7 +21,9 @@ export function entryOf(event: LogEvent | OtherEvent): LogEntry {
     return { sequence, at, type, payload: JSON.stringify(event.payload) };
   }
   const { text } = event.payload;
-  if (Object.keys(event.payload).length > 1) return { sequence, at, type, payload: JSON.stringify(event.payload) };
+  for (const name in event.payload) {
+    if (name !== "text") return { sequence, at, type, payload: JSON.stringify(event.payload) };
+  }
   return { sequence, at, type, payload: textPayload(text), text };
 }
 
@@ -38,25 +32,53 @@ export function entryOf(event: LogEvent | OtherEvent): LogEntry {
  * first time, kinds, time deltas, lengths in UTF-16 units, all texts in one. Lone surrogates survive as escapes.
  */
 export function encodeSegment(entries: readonly LogEntry[]): string {
-  const items = itemsOf(entries);
   let kinds = "";
   let times = "";
   let lengths = "";
-  let last = items[0]?.at ?? 0;
-  for (let index = 0; index < items.length;) {
-    const { kind, count } = items[index] ?? { kind: OTHER, count: 1 };
-    let run = 1;
-    while (kind !== REPEATED && items[index + run]?.kind === kind) run++;
-    kinds += kind + digits(kind === REPEATED ? count : run);
-    index += run;
-  }
-  for (const { at, text } of items) {
+  const texts: string[] = [];
+  const begin = entries[0]?.at ?? 0;
+  let last = begin;
+  let kind = "";
+  /** Entries of this kind in a row; of `REPEATED` those that the last item stands for. */
+  let count = 0;
+
+  const endRun = (): void => {
+    if (count > 0) kinds += kind + digits(count);
+    count = 0;
+  };
+  const add = (next: string, at: number, text: string): void => {
+    if (next !== kind) endRun();
+    kind = next;
+    count++;
     times += digits(at - last);
     lengths += digits(text.length);
+    texts.push(text);
     last = at;
+  };
+
+  for (const { at, type, payload, text } of entries) {
+    const bare = text === undefined ? undefined : kindOfType[type];
+    if (bare !== undefined && text !== undefined) {
+      if (kind === REPEATED) endRun();
+      add(bare, at, text);
+      continue;
+    }
+    const stored = `${type}\t${payload}`;
+    const isAgain = at === last && stored === texts.at(-1);
+    if (isAgain && kind === REPEATED) count++;
+    else if (isAgain && kind === OTHER) {
+      // The last one of them stands for both.
+      count--;
+      endRun();
+      kind = REPEATED;
+      count = 2;
+    } else {
+      if (kind === REPEATED) endRun();
+      add(OTHER, at, stored);
+    }
   }
-  const text = items.map((item) => item.text).join("");
-  const columns = [items[0]?.at ?? 0, kinds, times, lengths, text] as const;
+  endRun();
+  const columns = [begin, kinds, times, lengths, texts.join("")] as const;
   return JSON.stringify([FORMAT, checksum(columns), ...columns]);
 }
 
@@ -88,21 +110,6 @@ export function decodeSegment(stored: string, first: number): LogEntry[] | undef
     }
   }
   return entries;
-}
-
-function itemsOf(entries: readonly LogEntry[]): Item[] {
-  const items: Item[] = [];
-  for (const { at, type, payload, text } of entries) {
-    const kind = text === undefined ? undefined : kindOfType[type];
-    const last = items.at(-1);
-    const stored = kind === undefined || text === undefined ? `${type}\t${payload}` : text;
-    const again = kind === undefined && last?.at === at && last.text === stored;
-    if (again && (last.kind === OTHER || last.kind === REPEATED)) {
-      last.kind = REPEATED;
-      last.count++;
-    } else items.push({ kind: kind ?? OTHER, count: 1, at, text: stored });
-  }
-  return items;
 }
 
 const textPayload = (text: string): string => `{"text":${JSON.stringify(text)}}`;

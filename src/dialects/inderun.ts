@@ -6,8 +6,14 @@ import type { EntryDialect } from "./dialect.ts";
 /** Gives one StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
 export function streamEventJson(runId: string): (entry: LogEntry) => string {
   const run = `{"schemaVersion":"1.0","runId":${JSON.stringify(runId)},"sequence":`;
-  return ({ sequence, at, type, payload }) =>
-    `${run}${sequence},"timestamp":${at},"type":${JSON.stringify(type)},"payload":${payload}}`;
+  // Tokens come many at a time.
+  let last = { at: Number.NaN, type: "", between: "" };
+  return ({ sequence, at, type, payload }) => {
+    if (at !== last.at || type !== last.type) {
+      last = { at, type, between: `,"timestamp":${at},"type":${JSON.stringify(type)},"payload":` };
+    }
+    return `${run}${sequence}${last.between}${payload}}`;
+  };
 }
 
 export const indeRunSse: EntryDialect = {

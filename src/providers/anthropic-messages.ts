@@ -166,8 +166,8 @@ export function anthropicReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, P
   };
 
   const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
-    if ("known" in item) {
-      const { key, value: text } = item.known;
+    if ("value" in item) {
+      const { key, value: text } = item;
       return key === "text" ? say(events, text) : think(events, known, text);
     }
     for (const said of sseJson(item)) {

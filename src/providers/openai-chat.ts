@@ -86,8 +86,8 @@ export function openAiChatReader({ maxEvent }: ReaderLimits): Stage<Uint8Array, 
   };
 
   const frame = (events: ProviderEvent[], item: SseItem | KnownFrame): void => {
-    if ("known" in item) {
-      const { key, value: text } = item.known;
+    if ("value" in item) {
+      const { key, value: text } = item;
       if (key === "reasoning_content") answer.reasoned(text);
       events.push({ type: key === "content" ? "text" : "reasoning", text });
       return;

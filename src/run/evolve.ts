@@ -120,18 +120,13 @@ export function passOver(state: RunState, { sequence, at, payload }: Omit<LogEnt
   };
 }
 
-/** The same as `evolve` for each of them: a flood of tokens copies the state once, not once per token. */
-export function evolveTexts(
-  state: RunState,
-  events: readonly Extract<LogEvent, { type: "content_delta" }>[],
-): RunState {
-  const next: RunState = { ...state, phase: "running" };
-  for (const { sequence, at, payload } of events) {
-    next.nextSequence = sequence + 1;
-    next.lastAt = at;
-    next.text += payload.text;
-    grow(next, utf8Length(payload.text));
-  }
+/** The same as `evolve` for each of these texts at one time: a flood of tokens copies the state once, not once per token. */
+export function evolveTexts(state: RunState, texts: readonly string[], at: number): RunState {
+  const next: RunState = { ...state, phase: "running", lastAt: at };
+  next.nextSequence += texts.length;
+  // One piece, not one per token, for as long as the run lives.
+  next.text += texts.join("");
+  for (const text of texts) grow(next, utf8Length(text));
   return next;
 }
 

@@ -51,14 +51,12 @@ export function emitOther(step: Step, at: number, name: string, payload: JsonRec
 export function logTexts(step: Step, texts: readonly string[], at: number): void {
   const { nextSequence, lastAt } = step.state;
   const time = Math.max(at, lastAt);
-  const events = texts.map((text, index) => ({
-    type: "content_delta" as const,
-    payload: { text },
-    sequence: nextSequence + index,
-    at: time,
-  }));
-  for (const event of events) step.events.push(event);
-  step.state = evolveTexts(step.state, events);
+  let sequence = nextSequence;
+  for (const text of texts) {
+    step.events.push({ type: "content_delta", payload: { text }, sequence, at: time });
+    sequence++;
+  }
+  step.state = evolveTexts(step.state, texts, time);
 }
 
 export function telemetry(step: Step, entry: Telemetry): void {

@@ -3,6 +3,9 @@
 /** Gets a line without its end: the bytes from `start` up to `end`. They are good during the call only. */
 export type OnLine = (bytes: Uint8Array, start: number, end: number) => void;
 
+/** Asked where a line begins, the first of the body apart: where the next one begins, after those it has read by itself. */
+export type ReadAhead = (bytes: Uint8Array, start: number) => number;
+
 export interface ByteLines {
   /** `tooLong` once a line has passed the limit, after which nothing more is given. */
   feed(bytes: Uint8Array): "lines" | "tooLong";
@@ -19,7 +22,7 @@ const FIRST_ROOM = 1024;
 const LARGE_ROOM = 65_536;
 
 /** `maxLine` is in bytes. A CR ends its line at once; a LF right after it, even in a later packet, is swallowed. */
-export function byteLines(maxLine: number, onLine: OnLine): ByteLines {
+export function byteLines(maxLine: number, onLine: OnLine, ahead?: ReadAhead): ByteLines {
   /** The start of an unfinished line, copied so that no packet is kept for it. */
   let held = new Uint8Array(FIRST_ROOM);
   let heldLength = 0;
@@ -52,7 +55,10 @@ export function byteLines(maxLine: number, onLine: OnLine): ByteLines {
       if (dead || bytes.length === 0) return dead ? "tooLong" : "lines";
       let start = afterCr && bytes[0] === LF ? 1 : 0;
       afterCr = false;
-      for (let end = lineEnd(bytes, start); end !== -1; end = lineEnd(bytes, start)) {
+      for (;;) {
+        if (ahead !== undefined && heldLength === 0 && !first) start = ahead(bytes, start);
+        const end = lineEnd(bytes, start);
+        if (end === -1) break;
         if (heldLength + end - start > maxLine) return die();
         if (heldLength === 0) give(onLine, bytes, start, end);
         else {

@@ -1,6 +1,6 @@
 // Reads JSON texts that differ from an earlier one only inside a string, without decoding or parsing the rest: what a provider sends per token. Anything else is left to the parser.
 import { parseJson } from "./json.ts";
-import { utf8Text } from "./utf8-text.ts";
+import { standsAt, utf8Text } from "./utf8-text.ts";
 
 /** The string that was found, under the name of its member. */
 export interface KnownValue {
@@ -9,8 +9,13 @@ export interface KnownValue {
 }
 
 export interface JsonTemplate {
-  /** What the bytes from `start` to `end` hold, when they are a learned text but for it; `undefined` when only a parser can tell. */
+  /**
+   * What the text holds that begins at `start` and ends at `end` or before, when it is a learned one but for that; `undefined`
+   * when only a parser can tell.
+   */
   match(bytes: Uint8Array, start: number, end: number): KnownValue | undefined;
+  /** Where the text ended that was matched last. */
+  readonly matchedTo: number;
   /** Call when parsing `text` gave nothing but the value of its only member `key`, whatever has come before. */
   learn(text: string, key: string, value: string): void;
   /** A text that means what the matched one meant. */
@@ -33,14 +38,64 @@ const MAX_LEARNED = 16_384;
 /** `ignored`: names of members that nobody reads and that hold strings of any kind, such as padding. */
 export function jsonTemplate(ignored: readonly string[] = []): JsonTemplate {
   const learned = new Map<string, Learned>();
+  /** The key of the text that was matched last: the next one is mostly of its kind. */
+  let lastKey = "";
+  let matchedTo = 0;
+
+  /** Sets `matchedTo`. */
+  const matchOne = ({ parts, place }: Learned, bytes: Uint8Array, start: number, end: number): string | undefined => {
+    let at = start;
+    let valueStart = 0;
+    let valueEnd = 0;
+    let escaped = false;
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index];
+      if (part === undefined || !standsAt(part, bytes, at, end)) return undefined;
+      at += part.length;
+      if (index === parts.length - 1) break;
+      const from = at;
+      let escapes = false;
+      for (; at < end && bytes[at] !== QUOTE; at++) {
+        const byte = bytes[at] ?? 0;
+        if (byte < SPACE) return undefined;
+        if (byte !== BACKSLASH) continue;
+        escapes = true;
+        at++;
+      }
+      if (index !== place && escapes) return undefined;
+      if (index !== place) continue;
+      valueStart = from;
+      valueEnd = at;
+      escaped = escapes;
+    }
+    if (valueStart === valueEnd) return undefined;
+    const text = utf8Text(bytes, valueStart, valueEnd);
+    const value = escaped ? parseJson(`"${text}"`)?.value : text;
+    if (typeof value !== "string") return undefined;
+    matchedTo = at;
+    return value;
+  };
+
+  const matchKey = (key: string, bytes: Uint8Array, start: number, end: number): KnownValue | undefined => {
+    const template = learned.get(key);
+    const value = template && matchOne(template, bytes, start, end);
+    if (value === undefined) return undefined;
+    lastKey = key;
+    return { key, value };
+  };
 
   return {
     match(bytes, start, end) {
-      for (const [key, template] of learned) {
-        const value = matchOne(template, bytes, start, end);
-        if (value !== undefined) return { key, value };
+      const known = matchKey(lastKey, bytes, start, end);
+      if (known !== undefined) return known;
+      for (const key of learned.keys()) {
+        const other = key === lastKey ? undefined : matchKey(key, bytes, start, end);
+        if (other !== undefined) return other;
       }
       return undefined;
+    },
+    get matchedTo() {
+      return matchedTo;
     },
     learn(text, key, value) {
       if (text.length > MAX_LEARNED) return;
@@ -72,39 +127,4 @@ function memberPlace(text: string, key: string): { start: number; end: number } 
   const end = text.indexOf('"', start + 1);
   if (text.charCodeAt(start) !== QUOTE || end === -1) return undefined;
   return text.slice(start, end).includes("\\") ? undefined : { start: start + 1, end };
-}
-
-function matchOne({ parts, place }: Learned, bytes: Uint8Array, start: number, end: number): string | undefined {
-  let at = start;
-  let valueStart = 0;
-  let valueEnd = 0;
-  let escaped = false;
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index];
-    if (part === undefined || !standsAt(part, bytes, at, end)) return undefined;
-    at += part.length;
-    if (index === parts.length - 1) break;
-    const from = at;
-    let escapes = false;
-    for (; at < end && bytes[at] !== QUOTE; at++) {
-      const byte = bytes[at] ?? 0;
-      if (byte < SPACE) return undefined;
-      if (byte !== BACKSLASH) continue;
-      escapes = true;
-      at++;
-    }
-    if (index !== place && escapes) return undefined;
-    if (index !== place) continue;
-    [valueStart, valueEnd, escaped] = [from, at, escapes];
-  }
-  if (at !== end || valueStart === valueEnd) return undefined;
-  const text = utf8Text(bytes, valueStart, valueEnd);
-  const value = escaped ? parseJson(`"${text}"`)?.value : text;
-  return typeof value === "string" ? value : undefined;
-}
-
-function standsAt(part: Uint8Array, bytes: Uint8Array, at: number, end: number): boolean {
-  if (part.length > end - at) return false;
-  for (let index = 0; index < part.length; index++) if (bytes[at + index] !== part[index]) return false;
-  return true;
 }

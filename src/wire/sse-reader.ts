@@ -3,7 +3,7 @@ import { byteLines } from "./byte-lines.ts";
 import type { JsonTemplate, KnownValue } from "./json-template.ts";
 import type { Stage } from "./stage.ts";
 import type { StrayJson } from "./stray-json.ts";
-import { utf8Text } from "./utf8-text.ts";
+import { standsAt, utf8Text } from "./utf8-text.ts";
 
 export interface SseFrame {
   data: string;
@@ -19,9 +19,16 @@ export interface SseFrame {
 /** `tooLarge`: a line or an event passed the limit; nothing follows. */
 export type SseItem = SseFrame | { tooLarge: true };
 
-/** An event whose data a template has read: of such an event only the value becomes a string. */
-export interface KnownFrame {
-  known: KnownValue;
+/** Stands for an event whose data a template has read: of such an event only the value becomes a string. */
+export type KnownFrame = KnownValue;
+
+/** How an event is written that the template knows: the next one mostly is, too. */
+interface Around {
+  /** What stands before its data, and how much of that on the same line. */
+  head: Uint8Array;
+  lead: number;
+  /** What stands after its data, up to the next event. */
+  tail: Uint8Array;
 }
 
 export interface KnownEvents {
@@ -34,6 +41,7 @@ export interface KnownEvents {
 export const startsLikeSse = (character: string): boolean => !"<{[".includes(character);
 
 const [DATA, EVENT, ID, ERROR] = [fieldName("data"), fieldName("event"), fieldName("id"), fieldName("error")];
+const LF = 10;
 const COLON = 58;
 const SPACE = 32;
 const BRACE = 123;
@@ -58,6 +66,10 @@ export function sseReader(
   let event: string | undefined;
   let id: string | undefined;
   let dead = false;
+  let around: Around | undefined;
+  /** Where in this packet the event begins, and its data: as long as both do. */
+  let begun: { bytes: Uint8Array; at: number } | undefined;
+  let place: { line: number; start: number; end: number } | undefined;
 
   const die = (): void => {
     dead = true;
@@ -65,7 +77,7 @@ export function sseReader(
   };
 
   const dispatch = (residue: boolean): void => {
-    if (known !== undefined && event === events?.event && !residue) items.push({ known });
+    if (known !== undefined && event === events?.event && !residue) items.push(known);
     else if (known !== undefined || data !== undefined) {
       const text = known === undefined ? data : events?.template.expand(known);
       items.push({
@@ -80,6 +92,39 @@ export function sseReader(
     size = 0;
     event = undefined;
     id = undefined;
+    begun = undefined;
+    place = undefined;
+  };
+
+  /** Nothing has come of the next event. */
+  const isClean = (): boolean =>
+    data === undefined && known === undefined && event === undefined && id === undefined && !dead;
+
+  /** `at`: of the blank line that ends an event. */
+  const learn = (bytes: Uint8Array, at: number): void => {
+    if (place === undefined || begun?.bytes !== bytes || event !== events?.event || id !== undefined) return;
+    const end = bytes[at] === LF ? at + 1 : bytes[at + 1] === LF ? at + 2 : undefined;
+    if (end === undefined) return;
+    const { line: from, start, end: to } = place;
+    around = { head: bytes.slice(begun.at, start), lead: start - from, tail: bytes.slice(to, end) };
+  };
+
+  /** Reads the events that are written as the last known one was, without looking for their lines. */
+  const readAhead = ({ template }: KnownEvents, bytes: Uint8Array, start: number): number => {
+    let at = start;
+    while (around !== undefined && isClean() && standsAt(around.head, bytes, at, bytes.length)) {
+      const from = at + around.head.length;
+      const value = template.match(bytes, from, Math.min(bytes.length, from - around.lead + maxEvent));
+      if (value === undefined || !standsAt(around.tail, bytes, template.matchedTo, bytes.length)) break;
+      items.push(value);
+      at = template.matchedTo + around.tail.length;
+    }
+    return at;
+  };
+
+  const matched = (bytes: Uint8Array, start: number, end: number): KnownValue | undefined => {
+    const value = events?.template.match(bytes, start, end);
+    return events?.template.matchedTo === end ? value : undefined;
   };
 
   const addData = (bytes: Uint8Array, start: number, end: number): void => {
@@ -91,8 +136,9 @@ export function sseReader(
       data = events?.template.expand(known);
       known = undefined;
     }
+    place = undefined;
     if (data === undefined) {
-      known = events?.template.match(bytes, start, end);
+      known = matched(bytes, start, end);
       if (known === undefined) data = utf8Text(bytes, start, end);
     } else {
       if (typeof data === "string") data = [data];
@@ -111,9 +157,16 @@ export function sseReader(
 
   const line = (bytes: Uint8Array, start: number, end: number): void => {
     if (dead) return;
-    if (start === end) return dispatch(false);
-    if (isField(DATA, bytes, start, end)) addData(bytes, valueStart(DATA, bytes, start, end), end);
-    else if (isField(EVENT, bytes, start, end)) event = utf8Text(bytes, valueStart(EVENT, bytes, start, end), end);
+    if (start === end) {
+      learn(bytes, end);
+      return dispatch(false);
+    }
+    if (events !== undefined && isClean()) begun = { bytes, at: start };
+    if (isField(DATA, bytes, start, end)) {
+      const value = valueStart(DATA, bytes, start, end);
+      addData(bytes, value, end);
+      if (known !== undefined) place = { line: start, start: value, end };
+    } else if (isField(EVENT, bytes, start, end)) event = utf8Text(bytes, valueStart(EVENT, bytes, start, end), end);
     else if (isField(ID, bytes, start, end)) {
       const value = utf8Text(bytes, valueStart(ID, bytes, start, end), end);
       if (!value.includes("\0")) id = value;
@@ -133,11 +186,16 @@ export function sseReader(
     return gathered;
   };
 
-  const lines = byteLines(maxEvent, line);
+  const lines = byteLines(
+    maxEvent,
+    line,
+    events === undefined ? undefined : (bytes, start) => readAhead(events, bytes, start),
+  );
 
   return {
     feed(bytes) {
       if (!dead && lines.feed(bytes) === "tooLong" && !dead) die();
+      begun = undefined;
       return taken();
     },
     end() {

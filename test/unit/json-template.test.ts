@@ -17,7 +17,8 @@ function learned(text: string, value: string): JsonTemplate {
 
 function match(template: JsonTemplate, text: string): string | undefined {
   const bytes = toBytes(`before${text}after`);
-  return template.match(bytes, 6, bytes.length - 5)?.value;
+  const known = template.match(bytes, 6, bytes.length - 5);
+  return template.matchedTo === bytes.length - 5 ? known?.value : undefined;
 }
 
 test("R-PROV-2 reads the string of a text that differs from the learned one only in it", () => {

@@ -102,7 +102,7 @@ describe("R-PROV-2 events that a template knows", () => {
     const reader = sseReader(100, { template, event: undefined });
     return [...reader.feed(toBytes(wire)), ...reader.end()];
   };
-  const known = (value: string): KnownFrame => ({ known: { key: "text", value } });
+  const known = (value: string): KnownFrame => ({ key: "text", value });
 
   test("are given by their value, the others as they are", () => {
     expect(frames(`${event("b")}\n${event("")}\n:c\nid: 1\n${event("c")}\n`)).toEqual([
