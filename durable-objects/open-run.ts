@@ -8,7 +8,6 @@ import { transition, type Input } from "../src/run/machine.ts";
 import { promptOf, titleOf, titleQuestion } from "../src/run/side-questions.ts";
 import { speaker, type RunState } from "../src/run/state.ts";
 import type { Effect } from "../src/run/step.ts";
-import type { Telemetry } from "../src/run/telemetry.ts";
 import { chatDelivery } from "./chat-delivery.ts";
 import { hasTurn } from "./chat-standing.ts";
 import { isContinuable } from "./continuation.ts";
@@ -24,6 +23,7 @@ import { runTenant } from "./run-tenant.ts";
 import { handleOf, stateOf } from "./run-view.ts";
 import { askAside } from "./side-question.ts";
 import { stepRequest } from "./step-request.ts";
+import { telemetryLines } from "./telemetry-lines.ts";
 import { threadDelivery } from "./thread-delivery.ts";
 import { toolCalls } from "./tool-calls.ts";
 import { runWakes } from "./wakes.ts";
@@ -132,6 +132,7 @@ export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOpti
     },
     apply: (input) => apply(input),
   });
+  const report = telemetryLines(runId);
   const wakes = runWakes({ ctx, tenant, apply, changes: (input) => transition(state, input).events.length > 0 });
   const readers = runReaders({
     log,
@@ -194,7 +195,7 @@ export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOpti
           tenant.tell(effect.report);
           break;
         case "telemetry":
-          report(effect.telemetry);
+          if (policies.telemetry) report(effect.telemetry);
           break;
       }
     }
@@ -218,10 +219,6 @@ export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOpti
     const { chain } = row.plan;
     const target = chain.find(({ id }) => id === speaker(state.attempts)?.targetId) ?? chain[0];
     return (target && (await askAside(env, target, prompt, signal))) ?? "";
-  }
-
-  function report({ type, payload }: Telemetry): void {
-    if (policies.telemetry) console.log(JSON.stringify({ type, runId, timestamp: Date.now(), payload }));
   }
 
   function stop(): void {
