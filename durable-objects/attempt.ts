@@ -143,12 +143,13 @@ export function startAttempt(options: AttemptOptions): Attempt {
       return fail(refusal());
     }
     for (const bytes of start.bytes) read(bytes);
-    while (!ended) {
-      const bytes = await body?.read();
-      if (bytes === undefined || ended) break;
+    if (ended) return;
+    await body?.each((bytes) => {
+      if (ended) return false;
       clock.bytes(bytes.byteLength);
       read(bytes);
-    }
+      return !ended;
+    });
     batch.flush();
     if (!ended) end(stage.end());
   };

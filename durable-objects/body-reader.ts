@@ -1,45 +1,63 @@
 // Reads a response's body piece by piece, as the pieces come. Knows no format and keeps nothing.
 
-/** Bytes read at once, at most. */
+/** Bytes read at once, at most. Most pieces are a token, and fresh memory has its price: at first it is less. */
 const PIECE_BYTES = 65_536;
+const FIRST_BYTES = 4096;
 
 export interface BodyReader {
   /** The next piece, good until the next call; `undefined` at the end. Rejects when the body breaks. */
   read(): Promise<Uint8Array | undefined>;
+  /** Hands on every further piece as it comes, good during the call, until `take` wants no more. Rejects when the body breaks. */
+  each(take: (piece: Uint8Array) => boolean): Promise<void>;
+  cancel(): Promise<void>;
+}
+
+export function bodyReader(body: ReadableStream<Uint8Array>): BodyReader {
+  const source = byteSource(body) ?? pieceSource(body);
+  let used: Uint8Array | undefined;
+  return {
+    async read() {
+      const { done, value } = await source.read(used);
+      used = value;
+      return done ? undefined : value;
+    },
+    // A promise less per piece than by `read`: there may be tens of thousands.
+    async each(take) {
+      for (;;) {
+        const { done, value } = await source.read(used);
+        if (done || !take(value)) return;
+        used = value;
+      }
+    },
+    cancel: () => source.cancel(),
+  };
+}
+
+interface Source {
+  /** `used`: the piece before, whose bytes nobody needs any more. */
+  read(used: Uint8Array | undefined): Promise<ReadableStreamReadResult<Uint8Array>>;
   cancel(): Promise<void>;
 }
 
 /** One buffer serves all reads: with a new one per piece, 96 MiB of wire leave 90 MiB of garbage resident. */
-export function bodyReader(body: ReadableStream<Uint8Array>): BodyReader {
-  const reader = byteReader(body);
-  if (reader === undefined) return pieceReader(body);
-  let buffer = new ArrayBuffer(PIECE_BYTES);
-  return {
-    async read() {
-      const { done, value } = await reader.read(new Uint8Array(buffer));
-      if (value !== undefined) buffer = value.buffer;
-      return done ? undefined : value;
-    },
-    cancel: () => reader.cancel(),
-  };
-}
-
-/** Only a stream of bytes reads into a buffer: a body from the network does, one made by a script may not. */
-function byteReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+function byteSource(body: ReadableStream<Uint8Array>): Source | undefined {
   try {
-    return body.getReader({ mode: "byob" });
+    const reader = body.getReader({ mode: "byob" });
+    return { read: (used) => reader.read(new Uint8Array(roomAfter(used))), cancel: () => reader.cancel() };
   } catch {
+    // Only a stream of bytes reads into a buffer: a body from the network does, one made by a script may not.
     return undefined;
   }
 }
 
-function pieceReader(body: ReadableStream<Uint8Array>): BodyReader {
+/** The memory of the piece before; where that was full more waits, and it is a larger one. */
+function roomAfter(used: Uint8Array | undefined): ArrayBuffer {
+  if (!(used?.buffer instanceof ArrayBuffer)) return new ArrayBuffer(FIRST_BYTES);
+  const { buffer, byteLength } = used;
+  return byteLength === buffer.byteLength && byteLength < PIECE_BYTES ? new ArrayBuffer(PIECE_BYTES) : buffer;
+}
+
+function pieceSource(body: ReadableStream<Uint8Array>): Source {
   const reader = body.getReader();
-  return {
-    async read() {
-      const { done, value } = await reader.read();
-      return done ? undefined : value;
-    },
-    cancel: () => reader.cancel(),
-  };
+  return { read: () => reader.read(), cancel: () => reader.cancel() };
 }

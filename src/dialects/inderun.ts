@@ -1,18 +1,26 @@
 // The native dialect: the log as it stands, as IndeRun StreamEvents, over SSE or NDJSON.
 import type { LogEntry } from "../../schemas/event.ts";
-import { SSE_HEARTBEAT, sseFrame, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
+import { SSE_HEARTBEAT, sseNamedFrame, ssePreamble } from "../wire/sse-writer.ts";
 import type { EntryDialect } from "./dialect.ts";
 
 /** Gives one StreamEvent as JSON text. The payload goes in as it is stored, byte for byte. */
 export function streamEventJson(runId: string): (entry: LogEntry) => string {
-  const run = `{"schemaVersion":"1.0","runId":${JSON.stringify(runId)},"sequence":`;
-  // Tokens come many at a time.
-  let last = { at: Number.NaN, type: "", between: "" };
-  return ({ sequence, at, type, payload }) => {
+  const envelope = envelopeOf(runId);
+  const stamp = stamps();
+  return (entry) => `${envelope}${entry.sequence}${stamp(entry)}${entry.payload}}`;
+}
+
+/** Up to the sequence. */
+const envelopeOf = (runId: string): string => `{"schemaVersion":"1.0","runId":${JSON.stringify(runId)},"sequence":`;
+
+/** Gives what stands between the sequence and the payload: the same for the tokens of one batch, and made once. */
+function stamps(): (entry: LogEntry) => string {
+  let last = { at: Number.NaN, type: "", text: "" };
+  return ({ at, type }) => {
     if (at !== last.at || type !== last.type) {
-      last = { at, type, between: `,"timestamp":${at},"type":${JSON.stringify(type)},"payload":` };
+      last = { at, type, text: `,"timestamp":${at},"type":${JSON.stringify(type)},"payload":` };
     }
-    return `${run}${sequence}${last.between}${payload}}`;
+    return last.text;
   };
 }
 
@@ -23,8 +31,10 @@ export const indeRunSse: EntryDialect = {
   replaces: true,
   ending: undefined,
   encoder({ runId }) {
-    const json = streamEventJson(runId);
-    return (entry) => sseFrame(entry.sequence, json(entry));
+    // `sseFrame` of the JSON text, from as few pieces as there can be: this is made once per token.
+    const envelope = `\ndata: ${envelopeOf(runId)}`;
+    const stamp = stamps();
+    return (entry) => `id: ${entry.sequence}${envelope}${entry.sequence}${stamp(entry)}${entry.payload}}\n\n`;
   },
   failure: (error) => sseNamedFrame("error", JSON.stringify(error)),
 };
