@@ -83,8 +83,9 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const shows = events.some(isOutput);
     clock.event(shows);
     emit(events);
-    proven ||= events.some((event) => event.type === "finishing" && event.proven === true);
-    if (usageTimer === undefined ? events.some(({ type }) => type === "finishing") : shows) awaitUsage();
+    const marks = events.filter((event) => event.type === "finishing");
+    proven ||= marks.some((mark) => mark.proven === true);
+    if (usageTimer === undefined ? marks.length > 0 : shows) awaitUsage();
   };
 
   /** The answer is over: from here on only this wait counts, begun anew by what is shown all the same. */

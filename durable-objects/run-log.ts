@@ -277,6 +277,8 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
         tailUnits += entry.payload.length;
         unflushedUnits += entry.payload.length;
         lastSequence = entry.sequence;
+        // A bare text is none of these.
+        if (entry.text !== undefined) continue;
         if (isFlushFirst(event)) barriers.push(entry.sequence);
         if (event.type === "terminal") terminal = event;
         reached ||= isMilestone(event);

@@ -123,6 +123,7 @@ function entryContent(kind: string, stored: string): Pick<LogEntry, "type" | "pa
 
 /** A whole number in base 32, lowest digit first; all digits but the last have the sixth bit set. */
 function digits(value: number): string {
+  if (value < 32) return DIGITS.charAt(value);
   let rest = value;
   let text = "";
   for (; rest >= 32; rest = Math.floor(rest / 32)) text += DIGITS.charAt(32 + (rest % 32));

@@ -1,6 +1,7 @@
 // Reads JSON texts that differ from an earlier one only inside a string, without decoding or parsing the rest: what a provider sends per token. Anything else is left to the parser.
+import { bytePattern, standsAt, type BytePattern, type Viewed } from "./byte-pattern.ts";
 import { parseJson } from "./json.ts";
-import { standsAt, utf8Text } from "./utf8-text.ts";
+import { utf8Text } from "./utf8-text.ts";
 
 /** The string that was found, under the name of its member. */
 export interface KnownValue {
@@ -13,7 +14,7 @@ export interface JsonTemplate {
    * What the text holds that begins at `start` and ends at `end` or before, when it is a learned one but for that; `undefined`
    * when only a parser can tell.
    */
-  match(bytes: Uint8Array, start: number, end: number): KnownValue | undefined;
+  match(within: Viewed, start: number, end: number): KnownValue | undefined;
   /** Where the text ended that was matched last. */
   readonly matchedTo: number;
   /** Call when parsing `text` gave nothing but the value of its only member `key`, whatever has come before. */
@@ -23,8 +24,9 @@ export interface JsonTemplate {
 }
 
 interface Learned {
+  key: string;
   /** What stands before, between and after the strings that may differ, quotes included. */
-  parts: readonly Uint8Array[];
+  parts: readonly BytePattern[];
   /** Which of these strings is the value; the others are ignored. */
   place: number;
 }
@@ -38,20 +40,21 @@ const MAX_LEARNED = 16_384;
 /** `ignored`: names of members that nobody reads and that hold strings of any kind, such as padding. */
 export function jsonTemplate(ignored: readonly string[] = []): JsonTemplate {
   const learned = new Map<string, Learned>();
-  /** The key of the text that was matched last: the next one is mostly of its kind. */
-  let lastKey = "";
+  /** What matched last: the next text is mostly of its kind. */
+  let last: Learned | undefined;
   let matchedTo = 0;
 
   /** Sets `matchedTo`. */
-  const matchOne = ({ parts, place }: Learned, bytes: Uint8Array, start: number, end: number): string | undefined => {
+  const matchOne = ({ parts, place }: Learned, within: Viewed, start: number, end: number): string | undefined => {
+    const { bytes } = within;
     let at = start;
     let valueStart = 0;
     let valueEnd = 0;
     let escaped = false;
     for (let index = 0; index < parts.length; index++) {
       const part = parts[index];
-      if (part === undefined || !standsAt(part, bytes, at, end)) return undefined;
-      at += part.length;
+      if (part === undefined || !standsAt(part, within, at, end)) return undefined;
+      at += part.bytes.length;
       if (index === parts.length - 1) break;
       const from = at;
       let escapes = false;
@@ -76,21 +79,17 @@ export function jsonTemplate(ignored: readonly string[] = []): JsonTemplate {
     return value;
   };
 
-  const matchKey = (key: string, bytes: Uint8Array, start: number, end: number): KnownValue | undefined => {
-    const template = learned.get(key);
-    const value = template && matchOne(template, bytes, start, end);
-    if (value === undefined) return undefined;
-    lastKey = key;
-    return { key, value };
-  };
-
   return {
-    match(bytes, start, end) {
-      const known = matchKey(lastKey, bytes, start, end);
-      if (known !== undefined) return known;
-      for (const key of learned.keys()) {
-        const other = key === lastKey ? undefined : matchKey(key, bytes, start, end);
-        if (other !== undefined) return other;
+    match(within, start, end) {
+      if (last !== undefined) {
+        const value = matchOne(last, within, start, end);
+        if (value !== undefined) return { key: last.key, value };
+      }
+      for (const template of learned.values()) {
+        const value = template === last ? undefined : matchOne(template, within, start, end);
+        if (value === undefined) continue;
+        last = template;
+        return { key: template.key, value };
       }
       return undefined;
     },
@@ -105,14 +104,17 @@ export function jsonTemplate(ignored: readonly string[] = []): JsonTemplate {
       places.sort((left, right) => left.start - right.start);
       const encoder = new TextEncoder();
       const parts = [...places, { start: text.length, end: text.length }].map((next, index) =>
-        encoder.encode(text.slice(places[index - 1]?.end ?? 0, next.start)),
+        bytePattern(encoder.encode(text.slice(places[index - 1]?.end ?? 0, next.start))),
       );
-      learned.set(key, { parts, place: places.indexOf(place) });
+      last = { key, parts, place: places.indexOf(place) };
+      learned.set(key, last);
     },
     expand({ key, value }) {
       const { parts = [], place } = learned.get(key) ?? {};
       const written = JSON.stringify(value).slice(1, -1);
-      return parts.map((part, index) => utf8Text(part, 0, part.length) + (index === place ? written : "")).join("");
+      return parts
+        .map(({ bytes }, index) => utf8Text(bytes, 0, bytes.length) + (index === place ? written : ""))
+        .join("");
     },
   };
 }

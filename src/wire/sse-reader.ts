@@ -1,9 +1,10 @@
 // Bytes to server-sent events, by the WHATWG rules, with the residue of an unfinished last event kept. Never parses data. What is passed over, comments above all, is never decoded.
 import { byteLines } from "./byte-lines.ts";
+import { bytePattern, standsAt, viewed, type BytePattern } from "./byte-pattern.ts";
 import type { JsonTemplate, KnownValue } from "./json-template.ts";
 import type { Stage } from "./stage.ts";
 import type { StrayJson } from "./stray-json.ts";
-import { standsAt, utf8Text } from "./utf8-text.ts";
+import { utf8Text } from "./utf8-text.ts";
 
 export interface SseFrame {
   data: string;
@@ -25,10 +26,10 @@ export type KnownFrame = KnownValue;
 /** How an event is written that the template knows: the next one mostly is, too. */
 interface Around {
   /** What stands before its data, and how much of that on the same line. */
-  head: Uint8Array;
+  head: BytePattern;
   lead: number;
   /** What stands after its data, up to the next event. */
-  tail: Uint8Array;
+  tail: BytePattern;
 }
 
 export interface KnownEvents {
@@ -106,24 +107,31 @@ export function sseReader(
     const end = bytes[at] === LF ? at + 1 : bytes[at + 1] === LF ? at + 2 : undefined;
     if (end === undefined) return;
     const { line: from, start, end: to } = place;
-    around = { head: bytes.slice(begun.at, start), lead: start - from, tail: bytes.slice(to, end) };
+    around = {
+      head: bytePattern(bytes.slice(begun.at, start)),
+      lead: start - from,
+      tail: bytePattern(bytes.slice(to, end)),
+    };
   };
 
   /** Reads the events that are written as the last known one was, without looking for their lines. */
   const readAhead = ({ template }: KnownEvents, bytes: Uint8Array, start: number): number => {
+    if (around === undefined || !isClean()) return start;
+    const { head, lead, tail } = around;
+    const within = viewed(bytes);
     let at = start;
-    while (around !== undefined && isClean() && standsAt(around.head, bytes, at, bytes.length)) {
-      const from = at + around.head.length;
-      const value = template.match(bytes, from, Math.min(bytes.length, from - around.lead + maxEvent));
-      if (value === undefined || !standsAt(around.tail, bytes, template.matchedTo, bytes.length)) break;
+    while (standsAt(head, within, at, bytes.length)) {
+      const from = at + head.bytes.length;
+      const value = template.match(within, from, Math.min(bytes.length, from - lead + maxEvent));
+      if (value === undefined || !standsAt(tail, within, template.matchedTo, bytes.length)) break;
       items.push(value);
-      at = template.matchedTo + around.tail.length;
+      at = template.matchedTo + tail.bytes.length;
     }
     return at;
   };
 
   const matched = (bytes: Uint8Array, start: number, end: number): KnownValue | undefined => {
-    const value = events?.template.match(bytes, start, end);
+    const value = events?.template.match(viewed(bytes), start, end);
     return events?.template.matchedTo === end ? value : undefined;
   };
 

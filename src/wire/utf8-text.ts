@@ -20,10 +20,3 @@ function asciiText(bytes: Uint8Array, start: number, end: number): string | unde
   }
   return text;
 }
-
-/** Whether the bytes from `at` up to `end` begin with these. */
-export function standsAt(part: Uint8Array, bytes: Uint8Array, at: number, end: number): boolean {
-  if (part.length > end - at) return false;
-  for (let index = 0; index < part.length; index++) if (bytes[at + index] !== part[index]) return false;
-  return true;
-}

@@ -1,6 +1,7 @@
 // The shortcut for token events reads what the parser would read, or leaves it to the parser.
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { viewed } from "../../src/wire/byte-pattern.ts";
 import { jsonTemplate, type JsonTemplate } from "../../src/wire/json-template.ts";
 import { toBytes } from "../support/provider-bytes/splits.ts";
 
@@ -17,7 +18,7 @@ function learned(text: string, value: string): JsonTemplate {
 
 function match(template: JsonTemplate, text: string): string | undefined {
   const bytes = toBytes(`before${text}after`);
-  const known = template.match(bytes, 6, bytes.length - 5);
+  const known = template.match(viewed(bytes), 6, bytes.length - 5);
   return template.matchedTo === bytes.length - 5 ? known?.value : undefined;
 }
 
@@ -44,7 +45,7 @@ test("R-PROV-2 passes over padding of any length, and keeps apart what each memb
   const thought = chunk("hm").replace("content", "thought");
   template.learn(thought, "thought", "hm");
   const bytes = toBytes(thought);
-  expect(template.match(bytes, 0, bytes.length)).toEqual({ key: "thought", value: "hm" });
+  expect(template.match(viewed(bytes), 0, bytes.length)).toEqual({ key: "thought", value: "hm" });
   expect(match(template, chunk("c", "", "z"))).toBe("c");
 });
 
