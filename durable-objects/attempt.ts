@@ -9,7 +9,7 @@ import type { Adapter, Bindings } from "../src/providers/provider.ts";
 import { isOutput } from "../src/providers/until-verdict.ts";
 import { attemptClock } from "./attempt-clock.ts";
 import { bodyReader, type BodyReader } from "./body-reader.ts";
-import { eventBatch } from "./event-batch.ts";
+import { pieceBatch } from "./piece-batch.ts";
 import type { Timer } from "./within.ts";
 
 /** Bytes of one wire event. */
@@ -103,8 +103,15 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const failureClass = body === undefined ? "connect" : "reset";
     fail({ failureClass, message: clockMessages[failureClass] ?? "" });
   };
-  const batch = eventBatch(deliver, now, broken);
-  const read = (bytes: Uint8Array): void => batch.add(stage.feed(bytes), bytes.byteLength);
+  const batch = pieceBatch(
+    (bytes) => {
+      const events = stage.feed(bytes);
+      deliver(events);
+      return events.length;
+    },
+    now,
+    broken,
+  );
 
   const run = async (): Promise<void> => {
     const { key } = options;
@@ -143,12 +150,12 @@ export function startAttempt(options: AttemptOptions): Attempt {
       await text.read();
       return fail(refusal());
     }
-    for (const bytes of start.bytes) read(bytes);
+    for (const bytes of start.bytes) batch.add(bytes);
     if (ended) return;
     await body?.each((bytes) => {
       if (ended) return false;
       clock.bytes(bytes.byteLength);
-      read(bytes);
+      batch.add(bytes);
       return !ended;
     });
     batch.flush();
