@@ -10,6 +10,8 @@ const kindOfType: Record<string, string> = { content_delta: "d", reasoning_delta
 const typeOfKind: Record<string, string> = { d: "content_delta", r: "reasoning_delta" };
 /** Any other entry: `type TAB payload`. */
 const OTHER = "j";
+/** UTF-16 units of a text that is looked through before it is written as JSON. */
+const SHORT = 24;
 /** Several equal entries in a row, stored once as `type TAB payload`. */
 const REPEATED = "x";
 
@@ -112,7 +114,18 @@ export function decodeSegment(stored: string, first: number): LogEntry[] | undef
   return entries;
 }
 
-const textPayload = (text: string): string => `{"text":${JSON.stringify(text)}}`;
+const textPayload = (text: string): string =>
+  isPlain(text) ? `{"text":"${text}"}` : `{"text":${JSON.stringify(text)}}`;
+
+/** Whether a token stands in JSON as it is: most do, and to see that takes less than to write it out. */
+function isPlain(text: string): boolean {
+  if (text.length > SHORT) return false;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x20 || unit === 0x22 || unit === 0x5c || (unit >= 0xd800 && unit < 0xe000)) return false;
+  }
+  return true;
+}
 
 function entryContent(kind: string, stored: string): Pick<LogEntry, "type" | "payload" | "text"> {
   const type = typeOfKind[kind];
