@@ -7,7 +7,7 @@ const BATCH_MS = 4;
 const FLOOD_EVENTS = 64;
 const FLOOD_MS = 16;
 /** Bytes that gather, at most, and at first. A piece that is not small in comparison goes on by itself. */
-const BATCH_BYTES = 262_144;
+const BATCH_BYTES = 1_048_576;
 const FIRST_BYTES = 16_384;
 
 export interface PieceBatch {
