@@ -9,7 +9,8 @@ const FLOOR_WINDOW_MS = 30_000;
 
 export interface AttemptClock {
   headers(): void;
-  bytes(count: number): void;
+  /** `at`: when they came. */
+  bytes(count: number, at: number): void;
   /** Something was read that is more than a keep-alive. */
   event(output: boolean): void;
   stop(): void;
@@ -67,8 +68,8 @@ export function attemptClock(
       rearm();
     },
     // Bytes and events only push deadlines out, so the timer finds the new ones when it fires.
-    bytes(count) {
-      lastByte = now();
+    bytes(count, at) {
+      lastByte = at;
       windowBytes += count;
     },
     event(output) {

@@ -103,6 +103,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const failureClass = body === undefined ? "connect" : "reset";
     fail({ failureClass, message: clockMessages[failureClass] ?? "" });
   };
+  const count = (bytes: number): void => clock.bytes(bytes, now());
   const batch = pieceBatch(
     (bytes) => {
       const events = stage.feed(bytes);
@@ -142,20 +143,21 @@ export function startAttempt(options: AttemptOptions): Attempt {
     if (ended) return response.body?.cancel();
     clock.headers();
     if (response.body !== null) body = bodyReader(response.body);
-    const start = response.ok ? await firstBytes(body, adapter, clock.bytes) : { usable: false, bytes: [] };
+    const start = response.ok ? await firstBytes(body, adapter, count) : { usable: false, bytes: [] };
     if (!start.usable) {
       const { status, headers } = response;
-      const text = errorBody(body, start.bytes, clock.bytes);
+      const text = errorBody(body, start.bytes, count);
       refusal = () => adapter.failure({ status, headers, body: text.soFar(), now: now() });
       await text.read();
       return fail(refusal());
     }
-    for (const bytes of start.bytes) batch.add(bytes);
+    for (const bytes of start.bytes) batch.add(bytes, now());
     if (ended) return;
     await body?.each((bytes) => {
       if (ended) return false;
-      clock.bytes(bytes.byteLength);
-      batch.add(bytes);
+      const at = now();
+      clock.bytes(bytes.byteLength, at);
+      batch.add(bytes, at);
       return !ended;
     });
     batch.flush();

@@ -11,7 +11,8 @@ const BATCH_BYTES = 1_048_576;
 const FIRST_BYTES = 16_384;
 
 export interface PieceBatch {
-  add(piece: Uint8Array): void;
+  /** `at`: when it came. Unix epoch, milliseconds. */
+  add(piece: Uint8Array, at: number): void;
   /** Hands on what has gathered. */
   flush(): void;
   /** Drops what has gathered. */
@@ -70,8 +71,8 @@ export function pieceBatch(
   };
 
   return {
-    add(piece) {
-      const wait = last + waitMs - now();
+    add(piece, at) {
+      const wait = last + waitMs - at;
       const isLarge = piece.byteLength >= FIRST_BYTES;
       if (wait > 0 && !isLarge) {
         if (length + piece.byteLength > BATCH_BYTES) flush();

@@ -50,7 +50,7 @@ describe("R-CLOCK-1 in virtual time", () => {
     pass(900);
     clock.headers();
     for (let at = 900; at < 2900; at += 100) {
-      clock.bytes(10);
+      clock.bytes(10, Date.now());
       clock.event(false);
       pass(100);
     }
@@ -71,7 +71,7 @@ describe("R-CLOCK-1 in virtual time", () => {
     clock.event(true);
     for (let turn = 0; turn < 50; turn++) {
       pass(1000);
-      clock.bytes(1);
+      clock.bytes(1, Date.now());
       clock.event(true);
     }
     expect(expiries).toEqual([]);
@@ -82,7 +82,7 @@ describe("R-CLOCK-1 in virtual time", () => {
     clock.headers();
     clock.event(true);
     pass(1400);
-    clock.bytes(1);
+    clock.bytes(1, Date.now());
     pass(1499);
     expect(expiries).toEqual([]);
     pass(1);
@@ -95,7 +95,7 @@ describe("R-CLOCK-1 in virtual time", () => {
     clock.event(true);
     for (let at = 0; at < 2400; at += 200) {
       pass(200);
-      clock.bytes(20);
+      clock.bytes(20, Date.now());
     }
     expect(expiries).toEqual([]);
     pass(200);
@@ -107,12 +107,12 @@ describe("R-CLOCK-1 in virtual time", () => {
     clock.headers();
     clock.event(true);
     for (let second = 0; second < 30; second++) {
-      clock.bytes(10);
+      clock.bytes(10, Date.now());
       pass(1000);
     }
     expect(expiries).toEqual([]);
     for (let second = 0; second < 30; second++) {
-      clock.bytes(9);
+      clock.bytes(9, Date.now());
       pass(1000);
     }
     expect(expiries).toEqual([{ at: 60_000, failure: "timeout_progress", floor: 9 }]);

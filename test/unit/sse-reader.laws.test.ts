@@ -1,6 +1,7 @@
 // Laws of the event stream reader: any split of the same bytes gives the same frames, and what the writer writes is read back.
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { jsonTemplate } from "../../src/wire/json-template.ts";
 import { sseReader, type SseItem } from "../../src/wire/sse-reader.ts";
 import { SSE_HEARTBEAT, sseFrame, sseNamedFrame, ssePreamble } from "../../src/wire/sse-writer.ts";
 import { strayJson } from "../../src/wire/stray-json.ts";
@@ -61,6 +62,42 @@ test("R-PROV-2 any split of the same bytes gives the same frames", () => {
       },
     ),
     { numRuns: 2000 },
+  );
+});
+
+test("R-PROV-2 events that are read ahead are those that are read line by line", () => {
+  const text = fc.oneof(fc.constantFrom("a", "", "é", "\\n", '\\"', "x".repeat(40)), fc.string({ maxLength: 20 }));
+  const json = fc.tuple(text, fc.constantFrom("{'text':'~'}", "{'text':'~','n':1}", "{'other':'~'}", "{'text':'~'} "));
+  const part = fc.tuple(
+    fc.constantFrom("", "", "", "event: x\n", "id: 1\n", ": hb\n", "event: x\r\n", "\n"),
+    fc.constantFrom("data: ", "data:", "data: ", "dat"),
+    json,
+    fc.constantFrom("\n\n", "\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\n", "\ndata: x\n\n", ""),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(part, { maxLength: 12 }),
+      fc.array(fc.nat({ max: 300 }), { maxLength: 4 }),
+      fc.constantFrom(undefined, "x"),
+      fc.constantFrom(24, 60, 10_000),
+      (parts, cuts, event, limit) => {
+        const wire = parts.map(([before, field, [value, shape], after]) =>
+          [before, field, shape.replaceAll("'", '"').replace("~", () => value), after].join(""),
+        );
+        const bytes = toBytes(wire.join(""));
+        const read = (packets: readonly Uint8Array[]): unknown[] => {
+          const template = jsonTemplate();
+          template.learn('{"text":"a"}', "text", "a");
+          const reader = sseReader(limit, { template, event });
+          return [...packets.flatMap((packet) => reader.feed(packet)), ...reader.end()];
+        };
+        // A byte at a time there is nothing to read ahead.
+        const byLine = read(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+        expect(read([bytes])).toEqual(byLine);
+        expect(read(splitBytes(bytes, cuts))).toEqual(byLine);
+      },
+    ),
+    { numRuns: 5000 },
   );
 });
 
