@@ -67,13 +67,14 @@ test("R-PROV-2 any split of the same bytes gives the same frames", () => {
 
 test("R-PROV-2 events that are read ahead are those that are read line by line", () => {
   const text = fc.oneof(fc.constantFrom("a", "", "é", "\\n", '\\"', "x".repeat(40)), fc.string({ maxLength: 20 }));
-  const json = fc.tuple(text, fc.constantFrom("{'text':'~'}", "{'text':'~','n':1}", "{'other':'~'}", "{'text':'~'} "));
-  const part = fc.tuple(
-    fc.constantFrom("", "", "", "event: x\n", "id: 1\n", ": hb\n", "event: x\r\n", "\n"),
-    fc.constantFrom("data: ", "data:", "data: ", "dat"),
-    json,
-    fc.constantFrom("\n\n", "\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\n", "\ndata: x\n\n", ""),
+  const plain = fc.constant(["", "data: ", "{'text':'~'}", "\n\n"] as const);
+  const odd = fc.tuple(
+    fc.constantFrom("", "event: x\n", "id: 1\n", ": hb\n", "event: x\r\n", "\n"),
+    fc.constantFrom("data: ", "data:", "dat"),
+    fc.constantFrom("{'text':'~'}", "{'text':'~','n':1}", "{'other':'~'}", "{'text':'~'} "),
+    fc.constantFrom("\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\n", "\ndata: x\n\n", ""),
   );
+  const part = fc.tuple(fc.oneof({ arbitrary: plain, weight: 2 }, { arbitrary: odd, weight: 3 }), text);
   fc.assert(
     fc.property(
       fc.array(part, { maxLength: 12 }),
@@ -81,7 +82,7 @@ test("R-PROV-2 events that are read ahead are those that are read line by line",
       fc.constantFrom(undefined, "x"),
       fc.constantFrom(24, 60, 10_000),
       (parts, cuts, event, limit) => {
-        const wire = parts.map(([before, field, [value, shape], after]) =>
+        const wire = parts.map(([[before, field, shape, after], value]) =>
           [before, field, shape.replaceAll("'", '"').replace("~", () => value), after].join(""),
         );
         const bytes = toBytes(wire.join(""));

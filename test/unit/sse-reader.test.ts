@@ -117,9 +117,25 @@ describe("R-PROV-2 events that a template knows", () => {
     expect(frames(`${event("b")}event: x\n\n`)).toEqual([{ event: "x", data: '{"text":"b"}' }]);
     expect(frames(`${event("b")}${event("c")}\n`)).toEqual([{ data: '{"text":"b"}\n{"text":"c"}' }]);
     expect(frames(event("b"))).toEqual([{ data: '{"text":"b"}', residue: true }]);
+    expect(frames('data: {"text":"b"} \n\n')).toEqual([{ data: '{"text":"b"} ' }]);
   });
 
-  test("count towards the limit as any other", () => {
+  test("are known by all of what was written, also when it came in the same memory one after the other", () => {
+    const template = jsonTemplate();
+    template.learn('{"text":"a"}', "text", "a");
+    const reader = sseReader(100, { template, event: "x" });
+    const packet = new Uint8Array(20);
+    const feed = (wire: string): (SseItem | KnownFrame)[] => {
+      packet.set(toBytes(wire.padStart(20, "\n")));
+      return reader.feed(packet);
+    };
+    expect([...feed("event: x\n"), ...feed('data: {"text":"b"}\n\n')]).toEqual([known("b")]);
+    expect(feed('data: {"text":"c"}\n\n')).toEqual([{ data: '{"text":"c"}' }]);
+  });
+
+  test("count towards the limit as any other, and when the one before was written alike", () => {
+    expect(frames(`${event("b")}\n${event("b".repeat(83))}\n`)).toEqual([known("b"), known("b".repeat(83))]);
+    expect(frames(`${event("b")}\n${event("b".repeat(84))}\n`)).toEqual([known("b"), { tooLarge: true }]);
     expect(frames(`${event("b".repeat(83))}\n`)).toEqual([known("b".repeat(83))]);
     expect(frames(`${event("b".repeat(84))}\n`)).toEqual([{ tooLarge: true }]);
     expect(frames(event("b".repeat(60)).repeat(2))).toEqual([{ tooLarge: true }]);
