@@ -126,10 +126,10 @@ describe("R-PROV-2 events that a template knows", () => {
     const reader = sseReader(100, { template, event: "x" });
     const packet = new Uint8Array(20);
     const feed = (wire: string): (SseItem | KnownFrame)[] => {
-      packet.set(toBytes(wire.padStart(20, "\n")));
+      packet.set(toBytes(wire));
       return reader.feed(packet);
     };
-    expect([...feed("event: x\n"), ...feed('data: {"text":"b"}\n\n')]).toEqual([known("b")]);
+    expect([...feed("event: x\n:.........\n"), ...feed('data: {"text":"b"}\n\n')]).toEqual([known("b")]);
     expect(feed('data: {"text":"c"}\n\n')).toEqual([{ data: '{"text":"c"}' }]);
   });
 
