@@ -20,8 +20,8 @@ export interface PieceBatch {
 }
 
 /**
- * `take` is given bytes that are good during the call, and says how many events they held. `onFault` gets what it throws when
- * nobody else is there to catch it.
+ * `take` is given bytes that are good during the call, and says how many events they held. What it throws at a piece that goes on
+ * at once is the caller's; `onFault` gets what it throws at what has gathered.
  */
 export function pieceBatch(
   take: (bytes: Uint8Array) => number,
@@ -48,12 +48,9 @@ export function pieceBatch(
   const flush = (): void => {
     const gathered = room.subarray(0, length);
     clear();
-    if (gathered.byteLength > 0) give(gathered);
-  };
-
-  const onTimer = (): void => {
+    if (gathered.byteLength === 0) return;
     try {
-      flush();
+      give(gathered);
     } catch (error) {
       onFault(error);
     }
@@ -77,7 +74,7 @@ export function pieceBatch(
       if (wait > 0 && !isLarge) {
         if (length + piece.byteLength > BATCH_BYTES) flush();
         keep(piece);
-        timer ??= setTimeout(onTimer, wait);
+        timer ??= setTimeout(flush, wait);
       } else if (length === 0 || isLarge) {
         flush();
         give(piece);

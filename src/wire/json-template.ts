@@ -97,7 +97,8 @@ export function jsonTemplate(ignored: readonly string[] = []): JsonTemplate {
       return matchedTo;
     },
     learn(text, key, value) {
-      if (text.length > MAX_LEARNED) return;
+      // Of several lines it is as one event only as long as each is marked as such.
+      if (text.length > MAX_LEARNED || text.includes("\n")) return;
       const place = memberPlace(text, key);
       if (place === undefined || text.slice(place.start, place.end) !== value || value === "") return;
       const places = [place, ...ignored.flatMap((name) => memberPlace(text, name) ?? [])];

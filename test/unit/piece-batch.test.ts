@@ -96,9 +96,9 @@ test("R-PROV-2 what has gathered is handed on when it is asked for, or dropped",
   expect(taken).toEqual(["a", "b"]);
 });
 
-test("R-PROV-2 a fault goes to whoever is there: the caller, or with the timer the one who is told of faults", () => {
+test("R-PROV-2 a fault goes to the caller, at what has gathered to the one who is told of faults", () => {
   const fault = new Error("no");
-  const { add, faults } = gathering(() => {
+  const { add, batch, faults } = gathering(() => {
     throw fault;
   });
   expect(() => add("a")).toThrow(fault);
@@ -106,6 +106,9 @@ test("R-PROV-2 a fault goes to whoever is there: the caller, or with the timer t
   expect(faults).toEqual([]);
   vi.advanceTimersByTime(4);
   expect(faults).toEqual([fault]);
+  add("c");
+  batch.flush();
+  expect(faults).toEqual([fault, fault]);
 });
 
 test("R-PROV-2 whatever comes when, all of it goes on in order, at most 16 ms later", () => {
