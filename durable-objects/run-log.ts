@@ -2,7 +2,7 @@
 import type { LogEntry, LogEvent, OtherEvent } from "../schemas/event.ts";
 import { entryOf } from "./segment-codec.ts";
 import type { Marks, ProducerPlace, RunLogStore } from "./run-row.ts";
-import type { Timer } from "./within.ts";
+import { nextTurn, type Timer } from "./within.ts";
 
 /**
  * UTF-16 units of payload kept in memory for readers that keep up; older entries are read from storage. Some 13,000 tokens: four
@@ -227,8 +227,9 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
       reservedTo = ending === undefined ? reserved : last;
       barriers = barriers.filter((barrier) => barrier > last || barrier === ending?.sequence);
       if (ending !== undefined) {
-        // Readers need not wait for the rest of what the end waits for.
+        // Readers need not wait for the rest of what the end waits for, nor for the disk once more.
         refresh();
+        await nextTurn();
         await hooks.beforeEnd(ending);
         barriers = [];
         sealed = true;

@@ -14,6 +14,9 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
 /** Resolves after so many milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Resolves when what was begun by now has gone its way: what a reader was given is on the wire. */
+export const nextTurn = (): Promise<void> => pause(0);
+
 /** How long another object may hold up the end of a run. Milliseconds. */
 export const END_WAIT_MS = 2000;
 
