@@ -1,5 +1,6 @@
 // The log of a live or finished run: reserve ahead, flush behind. A reader sees a number only when it is durably reserved, and what must not be undone only when it is stored.
-import type { LogEntry, LogEvent, OtherEvent } from "../schemas/event.ts";
+import type { LogEntry, LogEvent } from "../schemas/event.ts";
+import { isFlushFirst, isMilestone, reservation, type Logged, type LogOptions } from "./log-rules.ts";
 import { entryOf } from "./segment-codec.ts";
 import type { Marks, ProducerPlace, RunLogStore } from "./run-row.ts";
 import { nextTurn, type Timer } from "./within.ts";
@@ -11,7 +12,6 @@ import { nextTurn, type Timer } from "./within.ts";
 const TAIL_UNITS = 262_144;
 /** UTF-16 units of payload that are flushed without waiting for the clock. */
 const FLUSH_UNITS = 32_768;
-const MAX_RESERVE = 4096;
 /** Milliseconds: readers are woken at most once in this time, so that a flood reaches them in few large writes. */
 const COALESCE_MS = 4;
 /** Milliseconds: many readers are left alone as long as it took to serve them, but not longer than this. */
@@ -40,18 +40,6 @@ export interface RunLog {
   discard(): void;
 }
 
-type Logged = LogEvent | OtherEvent;
-
-export interface LogOptions {
-  /** Flush before deliver: nothing is reserved. */
-  strict: boolean;
-  /** Milliseconds an entry may wait for its flush. */
-  flushMs: number;
-  /** Numbers reserved ahead, at least. */
-  reserveEvents: number;
-  sealed: boolean;
-}
-
 export interface LogHooks {
   /** Resolves when all writes so far are on disk. */
   confirm(): Promise<void>;
@@ -64,56 +52,6 @@ export interface LogHooks {
   /** A write failed: the object cannot go on. */
   onFailure(error: unknown): void;
 }
-
-/**
- * Numbers to reserve beyond the last one of a flush: twice what comes in `flushMs` at the present rate, so that the next
- * flush is due by its clock and not by the block running out. Grows by doubling at most.
- */
-export function reservation(
-  { taken, elapsedMs, before }: { taken: number; elapsedMs: number; before: number },
-  { strict, reserveEvents, flushMs }: Pick<LogOptions, "strict" | "reserveEvents" | "flushMs">,
-): number {
-  if (strict) return 0;
-  const wanted = (2 * taken * flushMs) / Math.max(1, Math.min(elapsedMs, flushMs));
-  return Math.min(MAX_RESERVE, Math.max(reserveEvents, Math.min(Math.ceil(wanted), 2 * before)));
-}
-
-/** The reservation of a run that starts or was recovered. */
-export const firstReservation = ({ strict, reserveEvents }: LogOptions): number => (strict ? 0 : reserveEvents);
-
-/** What a reader may only see once it is stored: it cannot be taken back by a crash. */
-function isFlushFirst(event: Logged): boolean {
-  switch (event.type) {
-    case "attempt":
-      return event.payload.phase === "committed";
-    case "step":
-      // From here on the step's tools may run.
-      return event.payload.phase === "finished";
-    case "content_snapshot":
-    case "tool_call":
-    case "tool_result":
-    case "max_steps":
-    case "retrieval":
-    case "terminal":
-      return true;
-    case "content_delta":
-    case "reasoning_delta":
-    case "tool_call_delta":
-    case "lifecycle":
-    case "diagnostic":
-    case "usage":
-    case "tool_progress":
-    case "preparation_progress":
-    case "context_usage":
-    case "title":
-    case "other":
-      return false;
-  }
-}
-
-/** Where a run has got to something that others may go by. The terminal is told apart. */
-const isMilestone = ({ type, payload }: Logged): boolean =>
-  type === "tool_result" || (type === "step" && payload.phase === "finished");
 
 export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, options: LogOptions): RunLog {
   let { durableTo, reservedTo } = marks;
