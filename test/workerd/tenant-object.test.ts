@@ -162,7 +162,9 @@ describe("R-HEDGE-3 further requests", () => {
     await hedging(tenant, name);
     await expect.poll(() => paid).toBe(true);
     expect(await granted(objectOf(tenant)(), 2)).toBe(0);
-    await expect.poll(() => outcomeOf(name)).toMatchObject({ provenance: { attempts: [{ targetId: "quick" }] } });
+    await expect
+      .poll(() => outcomeOf(name), { timeout: 5000 })
+      .toMatchObject({ provenance: { attempts: [{ targetId: "quick" }] } });
     further.resolve();
     await expect.poll(() => granted(objectOf(tenant)(), 2)).toBe(1);
     expect(await granted(objectOf(tenant)(), 2)).toBe(0);
