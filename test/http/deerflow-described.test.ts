@@ -12,6 +12,8 @@ import {
   type Json,
 } from "../support/deerflow.ts";
 import { descriptionOf, type Description } from "../support/described.ts";
+import { openAiChat, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
+import { streamScript } from "../support/provider-bytes/scripts.ts";
 
 const MAX_BODY = 20_000;
 const KEY = "key-of-a-41b6";
@@ -59,6 +61,12 @@ async function holds(operation: string, at: At, status: number, asked: Asked = {
   await isAsDescribed(operation, await house.call(method, `${path}${query}`, body, headers), status);
 }
 
+/** Returns when the run that an answer names has ended, also one that goes on behind its answer. */
+async function toItsEnd({ headers }: Response): Promise<void> {
+  const place = headers.get("content-location")?.replace("/api", "") ?? "";
+  await jsonOf(await house.call("GET", `${place}/join`));
+}
+
 const get = async (path: string): Promise<Json> => jsonOf(await house.call("GET", path));
 const T = "/api/threads/{threadId}";
 const R = `${T}/runs/{runId}`;
@@ -90,6 +98,8 @@ test("R-DESC-1 threads and their states are answered as it is described", async 
 
 test("R-DESC-1 starts are answered as it is described, however they go", async () => {
   const threadId = await house.thread();
+  // Slow, so that a start goes on behind its answer wherever it may.
+  const slow = streamScript(OPENAI_STREAM_TYPE, openAiChat({ deltas: ["Hello."] }), { delayMs: 20 });
   for (const path of [
     `${T}/runs`,
     `${T}/runs/stream`,
@@ -100,12 +110,11 @@ test("R-DESC-1 starts are answered as it is described, however they go", async (
   ]) {
     const operation = `POST ${path}`;
     const at = { threadId };
-    house.provider.on(MODEL, says("Hello."));
+    house.provider.on(MODEL, slow);
     const [method, filled] = pathOf(operation, at);
     const started = await house.call(method, filled, saying("Hi"));
-    const place = started.headers.get("content-location")?.replace("/api", "") ?? "";
     await isAsDescribed(operation, started, 200);
-    await jsonOf(await house.call("GET", `${place}/join`));
+    await toItsEnd(started);
     await holds(operation, at, 400, { body: saying("Hi", { context: { model_name: "nobody" } }) });
     await holds(operation, at, 422, { body: saying("Hi", { webhook: "x" }) });
     await holds(operation, at, 422, { body: saying("Hi"), headers: { "idempotency-key": "a b" } });
@@ -114,9 +123,10 @@ test("R-DESC-1 starts are answered as it is described, however they go", async (
       await holds(operation, at, 409, { body: { command: { resume: { results: [{ toolCallId: "a", output: 1 }] } } } });
     }
     const key = { "idempotency-key": newThreadId() };
-    await (await house.call(method, filled, saying("Hi"), key)).text();
+    const keyed = await house.call(method, filled, saying("Hi"), key);
+    await keyed.text();
     await holds(operation, at, 409, { body: saying("Bye"), headers: key });
-    await jsonOf(await house.call("GET", `${place}/join`));
+    await toItsEnd(keyed);
   }
   const held = [await house.hanging(await house.thread()), await house.hanging(await house.thread())];
   await holds(`POST ${T}/runs`, { threadId }, 429, { body: saying("Hi") });
