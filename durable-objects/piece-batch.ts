@@ -69,10 +69,10 @@ export function pieceBatch(
 
   return {
     add(piece, at) {
+      if (length + piece.byteLength > BATCH_BYTES) flush();
       const wait = last + waitMs - at;
       const isLarge = piece.byteLength >= FIRST_BYTES;
       if (wait > 0 && !isLarge) {
-        if (length + piece.byteLength > BATCH_BYTES) flush();
         keep(piece);
         timer ??= setTimeout(flush, wait);
       } else if (length === 0 || isLarge) {
