@@ -1,6 +1,6 @@
 // A run that an object holds in memory, live or finished: feeds inputs to the machine, carries its effects out, and serves its readers. It holds no rules of its own.
 import type { AttachQuery, OutcomeAnswer, Refusal } from "../schemas/attach.ts";
-import type { LogEvent, OtherEvent } from "../schemas/event.ts";
+import type { LogEntry, LogEvent, OtherEvent } from "../schemas/event.ts";
 import type { PushAnswer, PushBatch } from "../schemas/push.ts";
 import type { RunStateView, StartRequest } from "../schemas/run.ts";
 import type { ThreadBase } from "../schemas/thread.ts";
@@ -66,6 +66,8 @@ export interface OpenRunOptions {
   row: RunRow;
   state: RunState;
   marks: Marks;
+  /** What was stored last, just now. */
+  newest?: readonly LogEntry[];
   /** Only a live run has it. */
   request: StartRequest | undefined;
 }
@@ -82,7 +84,7 @@ export async function confirm(ctx: DurableObjectState, what: string): Promise<vo
   await pass(`${what} confirmed`, ctx);
 }
 
-export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOptions): OpenRun {
+export function openRun({ ctx, env, store, row, marks, newest = [], ...options }: OpenRunOptions): OpenRun {
   const { runId, limits, policies, totalMs, agent } = row.plan;
   const tenant = runTenant(ctx, env, row);
   const chat = chatDelivery(ctx, env, store, row);
@@ -108,7 +110,7 @@ export function openRun({ ctx, env, store, row, marks, ...options }: OpenRunOpti
       keepsRequest: ({ payload }) => isContinuable(row, payload),
       onFailure: () => ctx.abort("The log could not be written."),
     },
-    marks,
+    { ...marks, newest },
     logOptions(row),
   );
   const attempts = runAttempts({

@@ -53,7 +53,13 @@ export interface LogHooks {
   onFailure(error: unknown): void;
 }
 
-export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, options: LogOptions): RunLog {
+/** `newest`: the last stored entries, as far as they are at hand: readers are served from memory then. */
+export function runLog(
+  store: RunLogStore,
+  hooks: LogHooks,
+  { newest = [], ...marks }: Marks & { newest?: readonly LogEntry[] },
+  options: LogOptions,
+): RunLog {
   let { durableTo, reservedTo } = marks;
   let reservedFrom = durableTo;
   let visibleTo = durableTo;
@@ -62,8 +68,8 @@ export function runLog(store: RunLogStore, hooks: LogHooks, marks: Marks, option
   let lastSequence = durableTo;
   let { sealed } = options;
   let gone = false;
-  let tail: LogEntry[] = [];
-  let tailUnits = 0;
+  let tail: LogEntry[] = [...newest];
+  let tailUnits = newest.reduce((sum, { payload }) => sum + payload.length, 0);
   let unflushed: LogEntry[] = [];
   let unflushedUnits = 0;
   let terminal: Extract<LogEvent, { type: "terminal" }> | undefined;

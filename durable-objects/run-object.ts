@@ -252,11 +252,12 @@ export class RunObject extends DurableObject<Env> {
     const opening = first.events.filter(({ type }) => type !== "terminal");
     const durableTo = opening.at(-1)?.sequence ?? -1;
     const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
-    this.#store.accept(accepted, startedAt, opening.map(entryOf), marks.reservedTo);
+    const newest = opening.map(entryOf);
+    this.#store.accept(accepted, startedAt, newest, marks.reservedTo);
     // Begun in the turn of the accept, so that one commit holds both.
     const alarm = this.#store.setAlarm(liveAlarm(row, startedAt));
     await Promise.all([alarm, confirm(ctx, "accept")]);
-    this.#run = openRun({ ctx, env, store: this.#store, row, state: first.state, marks, request });
+    this.#run = openRun({ ctx, env, store: this.#store, row, state: first.state, marks, newest, request });
     this.#accepted.resolve();
     this.#run.carryOut(first.effects);
     ctx.waitUntil(this.#run.log(first.events.slice(opening.length)));
@@ -285,10 +286,11 @@ export class RunObject extends DurableObject<Env> {
     row.recoveries++;
     const durableTo = step.state.nextSequence - 1;
     const marks = { durableTo, reservedTo: durableTo + firstReservation(logOptions(row)) };
-    store.recover(step.events.map(entryOf), marks.reservedTo, row.recoveries);
+    const newest = step.events.map(entryOf);
+    store.recover(newest, marks.reservedTo, row.recoveries);
     await store.setAlarm(liveAlarm(row, at));
     await confirm(ctx, "recover");
-    const run = openRun({ ctx, env, store, row, state: step.state, marks, request });
+    const run = openRun({ ctx, env, store, row, state: step.state, marks, newest, request });
     this.#run = run;
     const { recoveries } = row;
     setTimeout(() => run.apply({ type: "resume", at: Date.now(), recoveries }), RESUME_WAIT_MS);

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { reservation, type LogOptions } from "../../durable-objects/log-rules.ts";
 import { runLog, type RunLog } from "../../durable-objects/run-log.ts";
 import { runLogStore } from "../../durable-objects/run-log-store.ts";
+import type { Marks } from "../../durable-objects/run-row.ts";
 import { entryOf } from "../../durable-objects/segment-codec.ts";
 import type { LogEntry, LogEvent } from "../../schemas/event.ts";
 import { newName, planOf } from "./plan.ts";
@@ -33,7 +34,7 @@ const terminal = (sequence: number, partialText: string): LogEvent => ({
 
 interface Tools {
   store: ReturnType<typeof runLogStore>;
-  open(options?: Partial<LogOptions>): RunLog;
+  open(options?: Partial<LogOptions>, marks?: Marks & { newest?: readonly LogEntry[] }): RunLog;
   /** From now on the disk does not confirm, until the returned function is called. */
   hold(): () => void;
   storage: DurableObjectStorage;
@@ -68,7 +69,7 @@ function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
     store.accept(planOf("r"), 1000, [], 63);
     let held: PromiseWithResolvers<void> | undefined;
     let flushes = 0;
-    const open: Tools["open"] = (options) =>
+    const open: Tools["open"] = (options, marks) =>
       runLog(
         store,
         {
@@ -83,7 +84,7 @@ function withLog<T>(body: (tools: Tools) => Promise<T>): Promise<T> {
             throw error;
           },
         },
-        { durableTo: -1, reservedTo: options?.strict === true ? -1 : 63 },
+        marks ?? { durableTo: -1, reservedTo: options?.strict === true ? -1 : 63 },
         { strict: false, flushMs: 3_600_000, reserveEvents: 64, sealed: false, ...options },
       );
     const hold = (): (() => void) => {
@@ -307,6 +308,25 @@ describe("run log", () => {
         }
       }
       expect(cursor).toBe(11);
+    }));
+
+  it("R-LOG-5 reads what was stored last from memory, and from disk what came before it", () =>
+    withLog(async ({ open, store }) => {
+      const stored = Array.from({ length: 10 }, (_, index) => entryOf(delta(index, "x")));
+      store.flush(stored, 73);
+      const { read } = store;
+      let reads = 0;
+      store.read = (after) => {
+        reads++;
+        return read(after);
+      };
+      const log = open({}, { durableTo: 9, reservedTo: 73, newest: stored.slice(7) });
+      log.append([delta(10, "y")]);
+      expect(sequences(log.page(6))).toEqual([7, 8, 9, 10]);
+      expect(sequences(log.page(9))).toEqual([10]);
+      expect(reads).toBe(0);
+      expect(readAll((after) => log.page(after))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      expect(reads).toBe(1);
     }));
 
   it("R-LOG-5 replays 100,000 events in bounded pages", () =>
