@@ -1,6 +1,8 @@
 // Five kinds of tests: pure code in Node, objects inside workerd, the whole Worker over sockets, across restarts, and in real clients.
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+// The Worker holds the console as it was built.
+import "./scripts/build-console.mjs";
 
 /** Projects whose files start a server of their own. */
 const server = { testTimeout: 60_000, hookTimeout: 120_000, globalSetup: ["test/support/worker-bundle.setup.ts"] };

@@ -1,24 +1,19 @@
-// Builds the web console into dist/console: one bundled script, the page, its style, its icon and the response headers that
-// Workers static assets send with them. Files that have not changed are not written, so a running `wrangler dev` stays calm.
+// Builds the web console into dist/console.json, which the Worker holds and serves: by path, each file's media type, its entity
+// tag and its text. A record that has not changed is not written, so a running `wrangler dev` stays calm.
+import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const source = new URL("../src/console/", import.meta.url);
-const target = new URL("../dist/console/", import.meta.url);
+const target = new URL("../dist/console.json", import.meta.url);
 const copied = ["index.html", "style.css", "chat.css", "ask.css", "icon.svg"];
-
-const headers = `/*
-  Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
-  X-Content-Type-Options: nosniff
-  Referrer-Policy: no-referrer
-  Cross-Origin-Opener-Policy: same-origin
-`;
-
-const writeIfChanged = async (name, text) => {
-  const file = new URL(name, target);
-  const standing = await readFile(file, "utf8").catch(() => undefined);
-  if (standing !== text) await writeFile(file, text);
+const types = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
 };
 
 const bundled = await build({
@@ -33,9 +28,16 @@ const bundled = await build({
 });
 const script = bundled.outputFiles[0].text;
 
-await mkdir(target, { recursive: true });
-await writeIfChanged("main.js", script);
-await writeIfChanged("_headers", headers);
-for (const name of copied) await writeIfChanged(name, await readFile(new URL(name, source), "utf8"));
+const texts = { "main.js": script };
+for (const name of copied) texts[name] = await readFile(new URL(name, source), "utf8");
+const files = Object.entries(texts).map(([name, text]) => {
+  const etag = `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"`;
+  return [`/${name}`, { type: types[path.extname(name)], etag, text }];
+});
 
-console.log(`console: ${copied.length + 1} files and _headers in dist/console, script ${script.length} bytes`);
+const record = JSON.stringify(Object.fromEntries(files));
+await mkdir(new URL("./", target), { recursive: true });
+const standing = await readFile(target, "utf8").catch(() => undefined);
+if (standing !== record) await writeFile(target, record);
+
+console.log(`console: ${files.length} files in dist/console.json, script ${script.length} bytes`);

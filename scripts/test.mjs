@@ -1,4 +1,4 @@
-// `npm test`: sets the checkout and Chromium up, builds the console and runs all tests; further words go to vitest.
+// `npm test`: sets the checkout and Chromium up and runs all tests; further words go to vitest.
 // Never asks a question: what it cannot set up itself it names in one line.
 import path from "node:path";
 import { ensureChromium } from "./chromium.mjs";
@@ -14,8 +14,6 @@ async function test(args) {
   if (chromium.fault !== undefined) return stop(chromium.fault);
 
   const options = { cwd: root, env: { ...toolEnvironment(), CHROMIUM_PATH: chromium.file } };
-  const built = await runToEnd(node, [path.join(root, "scripts", "build-console.mjs")], options);
-  if (built !== 0) return stop("The console could not be built, see above.");
   return runToEnd(node, [path.join(root, "node_modules", "vitest", "vitest.mjs"), "run", ...args], options);
 }
 

@@ -7,7 +7,6 @@ declare namespace Cloudflare {
     THREAD: DurableObjectNamespace<import("../durable-objects/thread-object.ts").ThreadObject>;
     THREAD_INDEX: DurableObjectNamespace<import("../durable-objects/thread-index-object.ts").ThreadIndexObject>;
     COLLECTION: DurableObjectNamespace<import("../durable-objects/collection-object.ts").CollectionObject>;
-    ASSETS?: Fetcher;
     /** Replaces holdfast.config.json whole: an object, or its JSON text. */
     CONFIG?: unknown;
     /** JSON: hex SHA-256 of a key to its tenant. Without it the Worker is open, on localhost only. */
@@ -17,3 +16,9 @@ declare namespace Cloudflare {
 }
 
 interface Env extends Cloudflare.Env {}
+
+/** Built by `npm run build:console`: the console's files by path. A checkout in which nothing was built has none. */
+declare module "*/dist/console.json" {
+  const files: Record<string, { type: string; etag: string; text: string }>;
+  export default files;
+}

@@ -92,6 +92,9 @@ export function problemResponse(problem: Problem, headers: Record<string, string
   });
 }
 
+/** The answer to who has it already. */
+export const unchanged = (headers: Record<string, string>): Response => new Response(null, { status: 304, headers });
+
 /** On every stream: nobody on the way may keep it, change it or hold it back. */
 export const streamHeaders = { "cache-control": "no-store, no-transform", "x-accel-buffering": "no" };
 

@@ -2,6 +2,7 @@
 import { Router } from "itty-router";
 import type { Config } from "../../schemas/config.ts";
 import { authorize } from "./authorize.ts";
+import { consoleFile } from "./console-files.ts";
 import { preflight, withCors } from "./cors.ts";
 import { handleDeer, isDeerPath } from "./dialects/deerflow/routes.ts";
 import { handleKebab, isKebabPath } from "./dialects/kebab/routes.ts";
@@ -64,6 +65,9 @@ export async function handle(request: Request, env: Env): Promise<Response> {
   if (isSvedaPath(pathname)) return handleSveda(request, env, settings);
   if (isDeerPath(pathname)) return handleDeer(request, env, settings);
   if (isKebabPath(pathname)) return handleKebab(request, env, settings);
+  // Also with a wrong configuration, which the page then shows.
+  const file = consoleFile(request, pathname);
+  if (file !== undefined) return file;
   if (!settings.ok) return problemResponse(settings.problem);
   const config = settings.value;
   if (request.method === "OPTIONS") return preflight(request, config.cors);

@@ -1,5 +1,5 @@
 // The whole Worker in a bare workerd, bundled once for all files: it starts in a tenth of a second where `wrangler dev` takes seconds.
-// It serves no console, and has nothing between the socket and the Worker.
+// It has nothing between the socket and the Worker.
 import { spawn, type ChildProcess } from "node:child_process";
 import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The Worker as one module, and what a bare workerd is told to serve it: all bindings of wrangler.toml but the console's files.
+// The Worker as one module, and what a bare workerd is told to serve it: all bindings of wrangler.toml.
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";

@@ -30,7 +30,7 @@ const layers: readonly { folder: string; may: readonly string[]; mayType?: reado
   { folder: "src/dialects/", may: [...adapters, "src/thread/", "src/kebab/", "src/dialects/"] },
   {
     folder: "src/http/",
-    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "holdfast.config.json"],
+    may: [...shell, "src/http/", "itty-router", "@valibot/to-json-schema", "holdfast.config.json", "dist/console.json"],
   },
   {
     folder: "durable-objects/tools/",
