@@ -5,10 +5,10 @@ import type { ProviderEvent } from "../schemas/provider.ts";
 import type { StartRequest } from "../schemas/run.ts";
 import { unknownParameters } from "../src/providers/conversation.ts";
 import { stampEchoes } from "../src/providers/echo.ts";
-import type { Adapter, Bindings } from "../src/providers/provider.ts";
+import type { Adapter, AdapterRequest, Bindings } from "../src/providers/provider.ts";
 import { isOutput } from "../src/providers/until-verdict.ts";
 import { attemptClock } from "./attempt-clock.ts";
-import { bodyReader, type BodyReader } from "./body-reader.ts";
+import { bodyReader, BrokenBody, type BodyReader } from "./body-reader.ts";
 import { pieceBatch } from "./piece-batch.ts";
 import type { Timer } from "./within.ts";
 
@@ -103,6 +103,11 @@ export function startAttempt(options: AttemptOptions): Attempt {
     const failureClass = body === undefined ? "connect" : "reset";
     fail({ failureClass, message: clockMessages[failureClass] ?? "" });
   };
+  /** What our own code throws is no word of the provider's, and says nothing to a client. */
+  const bug = (error: unknown): void => {
+    console.error(JSON.stringify({ type: "bug", name: error instanceof Error ? error.name : "unknown" }));
+    fail({ failureClass: "unknown", message: "The server failed to read the provider's answer." });
+  };
   const count = (bytes: number): void => clock.bytes(bytes, now());
   const batch = pieceBatch(
     (bytes) => {
@@ -111,8 +116,18 @@ export function startAttempt(options: AttemptOptions): Attempt {
       return events.length;
     },
     now,
-    broken,
+    bug,
   );
+
+  const send = async (built: AdapterRequest): Promise<Response | Failure> =>
+    adapter.respond?.(built, planned.target, abort.signal, options.bindings) ??
+    fetch(built.url, {
+      method: "POST",
+      headers: built.headers,
+      body: built.body,
+      redirect: "manual",
+      signal: abort.signal,
+    });
 
   const run = async (): Promise<void> => {
     const { key } = options;
@@ -131,14 +146,8 @@ export function startAttempt(options: AttemptOptions): Attempt {
     }
     const unsupported = [...built.unsupported, ...unknownParameters(options.request)];
     deliver(unsupported.map((parameter) => ({ type: "diagnostic", code: "parameter_unsupported", parameter })));
-    const response = await (adapter.respond?.(built, planned.target, abort.signal, options.bindings) ??
-      fetch(built.url, {
-        method: "POST",
-        headers: built.headers,
-        body: built.body,
-        redirect: "manual",
-        signal: abort.signal,
-      }));
+    const response = await send(built).catch(() => undefined);
+    if (response === undefined) return broken();
     if ("failureClass" in response) return fail(response);
     if (ended) return response.body?.cancel();
     clock.headers();
@@ -165,11 +174,12 @@ export function startAttempt(options: AttemptOptions): Attempt {
   };
 
   const start = Promise.resolve().then(run);
-  start.catch(() => {
+  start.catch((error: unknown) => {
     // What had arrived before the break was sent, and counts.
     batch.flush();
     if (proven && !ended) end(stage.end());
-    else broken();
+    else if (error instanceof BrokenBody) broken();
+    else bug(error);
   });
 
   return {

@@ -4,10 +4,15 @@
 const PIECE_BYTES = 65_536;
 const FIRST_BYTES = 4096;
 
+/** The body has broken off. The runtime's words for it may hold hosts and paths, and cannot tell causes apart. */
+export class BrokenBody extends Error {
+  override name = "BrokenBody";
+}
+
 export interface BodyReader {
-  /** The next piece, good until the next call; `undefined` at the end. Rejects when the body breaks. */
+  /** The next piece, good until the next call; `undefined` at the end. Rejects with `BrokenBody`. */
   read(): Promise<Uint8Array | undefined>;
-  /** Hands on every further piece as it comes, good during the call, until `take` wants no more. Rejects when the body breaks. */
+  /** Hands on every further piece as it comes, good during the call, until `take` wants no more. Rejects with `BrokenBody`, or what `take` throws. */
   each(take: (piece: Uint8Array) => boolean): Promise<void>;
   cancel(): Promise<void>;
 }
@@ -15,19 +20,28 @@ export interface BodyReader {
 export function bodyReader(body: ReadableStream<Uint8Array>): BodyReader {
   const source = byteSource(body) ?? pieceSource(body);
   let used: Uint8Array | undefined;
-  return {
-    async read() {
-      const { done, value } = await source.read(used);
-      used = value;
-      return done ? undefined : value;
-    },
-    // A promise less per piece than by `read`: there may be tens of thousands.
-    async each(take) {
-      for (;;) {
-        const { done, value } = await source.read(used);
-        if (done || !take(value)) return;
-        used = value;
+  // One promise per piece: there may be tens of thousands.
+  const each = async (take: (piece: Uint8Array) => boolean): Promise<void> => {
+    for (;;) {
+      let read: ReadableStreamReadResult<Uint8Array>;
+      try {
+        read = await source.read(used);
+      } catch {
+        throw new BrokenBody("The body has broken off.");
       }
+      used = read.value;
+      if (read.done || !take(read.value)) return;
+    }
+  };
+  return {
+    each,
+    async read() {
+      let next: Uint8Array | undefined;
+      await each((piece) => {
+        next = piece;
+        return false;
+      });
+      return next;
     },
     cancel: () => source.cancel(),
   };
