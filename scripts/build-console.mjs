@@ -1,10 +1,11 @@
 // Builds the web console into dist/console.json, which the Worker holds and serves: by path, each file's media type, its entity
 // tag and its text. A record that has not changed is not written, so a running `wrangler dev` stays calm.
 import { createHash } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { writeWhole } from "./write-whole.mjs";
 
 const source = new URL("../src/console/", import.meta.url);
 const target = new URL("../dist/console.json", import.meta.url);
@@ -35,9 +36,6 @@ const files = Object.entries(texts).map(([name, text]) => {
   return [`/${name}`, { type: types[path.extname(name)], etag, text }];
 });
 
-const record = JSON.stringify(Object.fromEntries(files));
-await mkdir(new URL("./", target), { recursive: true });
-const standing = await readFile(target, "utf8").catch(() => undefined);
-if (standing !== record) await writeFile(target, record);
+await writeWhole(fileURLToPath(target), JSON.stringify(Object.fromEntries(files)));
 
 console.log(`console: ${files.length} files in dist/console.json, script ${script.length} bytes`);
