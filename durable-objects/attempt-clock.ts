@@ -6,6 +6,8 @@ export type ClockFailure = "timeout_headers" | "timeout_ttft" | "timeout_idle" |
 
 /** Window over which `minBytesPerSecond` is averaged. */
 const FLOOR_WINDOW_MS = 30_000;
+/** How far a timer may be off: by more the process has stood still, or the time was set. Then as long is waited for what came meanwhile. */
+const OFF_MS = 250;
 
 export interface AttemptClock {
   headers(): void;
@@ -22,13 +24,15 @@ export function attemptClock(
   now: () => number,
   onExpiry: (failure: ClockFailure, floor?: number) => void,
 ): AttemptClock {
-  const startedAt = now();
+  let startedAt = now();
   let phase: "headers" | "first" | "output" = "headers";
   let lastByte = startedAt;
   let lastEvent = startedAt;
   let windowStart = startedAt;
   let windowBytes = 0;
   let timer: Timer | undefined;
+  /** When the timer is to fire. */
+  let dueAt = startedAt;
 
   const deadlines = (): { at: number; failure: ClockFailure }[] => {
     const firstOutput = { at: startedAt + clocks.firstOutputMs, failure: "timeout_ttft" } as const;
@@ -52,7 +56,23 @@ export function attemptClock(
       windowBytes = 0;
     }
     const floorAt = clocks.minBytesPerSecond > 0 ? windowStart + FLOOR_WINDOW_MS : Number.POSITIVE_INFINITY;
-    timer = setTimeout(check, Math.max(1, Math.min(due[0]?.at ?? floorAt, floorAt) - time));
+    arm(time, Math.max(1, Math.min(due[0]?.at ?? floorAt, floorAt) - time));
+  };
+
+  const arm = (time: number, wait: number): void => {
+    dueAt = time + wait;
+    timer = setTimeout(fire, wait);
+  };
+
+  /** Time in which nothing could be read is nobody's silence: what came then is still to be read, and no clock counts it. */
+  const fire = (): void => {
+    const time = now();
+    const off = time - dueAt;
+    if (Math.abs(off) <= OFF_MS) return check();
+    startedAt += off;
+    lastByte = lastEvent = windowStart = time;
+    windowBytes = 0;
+    arm(time, OFF_MS);
   };
   check();
 

@@ -34,6 +34,10 @@ function started(fields: Partial<AttemptClocks> = {}) {
 const pass = (ms: number): void => {
   vi.advanceTimersByTime(ms);
 };
+/** The time goes on, or back, and no timer sees it. */
+const stoodStill = (ms: number): void => {
+  vi.setSystemTime(Date.now() + ms);
+};
 const only = (at: number, failure: ClockFailure): Expiry[] => [{ at, failure, floor: undefined }];
 
 describe("R-CLOCK-1 in virtual time", () => {
@@ -116,6 +120,60 @@ describe("R-CLOCK-1 in virtual time", () => {
       pass(1000);
     }
     expect(expiries).toEqual([{ at: 60_000, failure: "timeout_progress", floor: 9 }]);
+  });
+
+  test("what came while the process stood still is read before anybody counts as silent", () => {
+    const { clock, expiries } = started();
+    clock.headers();
+    clock.event(true);
+    stoodStill(60_000);
+    pass(1500);
+    expect(expiries).toEqual([]);
+    clock.bytes(1, Date.now());
+    clock.event(true);
+    pass(1400);
+    clock.bytes(1, Date.now());
+    clock.event(true);
+    pass(1499);
+    expect(expiries).toEqual([]);
+    pass(1);
+    expect(expiries.map(({ failure }) => failure)).toEqual(["timeout_idle"]);
+  });
+
+  test("after it stood still, the headers that had come are taken, and a silence still ends", () => {
+    const taken = started();
+    stoodStill(60_000);
+    pass(1000);
+    taken.clock.headers();
+    pass(1000);
+    expect(taken.expiries).toEqual([]);
+    const silent = started();
+    stoodStill(60_000);
+    pass(1250);
+    expect(silent.expiries).toEqual(only(Date.now(), "timeout_headers"));
+  });
+
+  test("a time that is set back stops no clock for longer", () => {
+    const { clock, expiries } = started();
+    clock.headers();
+    clock.event(true);
+    stoodStill(-3_600_000);
+    pass(1500 + 250 + 1500);
+    expect(expiries.map(({ failure }) => failure)).toEqual(["timeout_idle"]);
+  });
+
+  test("no rate is taken over the time in which the process stood still", () => {
+    const { clock, expiries } = started({ minBytesPerSecond: 10, idleMs: 600_000, progressMs: 600_000 });
+    clock.headers();
+    clock.event(true);
+    pass(3000);
+    stoodStill(600_000);
+    pass(27_000);
+    clock.bytes(300, Date.now());
+    pass(59_999);
+    expect(expiries).toEqual([]);
+    pass(1);
+    expect(expiries).toEqual([{ at: Date.now(), failure: "timeout_progress", floor: 0 }]);
   });
 
   test("stopped clocks never ring", () => {
