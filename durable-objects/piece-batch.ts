@@ -70,7 +70,8 @@ export function pieceBatch(
   return {
     add(piece, at) {
       if (length + piece.byteLength > BATCH_BYTES) flush();
-      const wait = last + waitMs - at;
+      // The time may have been set back since.
+      const wait = Math.min(last + waitMs - at, waitMs);
       const isLarge = piece.byteLength >= FIRST_BYTES;
       if (wait > 0 && !isLarge) {
         keep(piece);

@@ -110,8 +110,9 @@ export function runLog(
     // Half of the thread belongs to the provider: else each of its packets waits for all readers, and brings one token.
     const servingMs = Math.min(lastServed - lastWake, COALESCE_MAX_MS);
     const wait = Math.max(lastWake + COALESCE_MS, lastServed + servingMs) - Date.now();
+    // More than that is left only when the time was set back.
     if (wait <= 0 || sealed) wakeNow();
-    else wakeTimer ??= setTimeout(wakeNow, wait);
+    else wakeTimer ??= setTimeout(wakeNow, Math.min(wait, COALESCE_MAX_MS));
   };
 
   const refresh = (): void => {

@@ -112,7 +112,8 @@ export function viewerStream(options: ViewerOptions): ReadableStream<Uint8Array>
           if (cursor < log.visibleTo) continue;
           // A reader that leaves meanwhile is only forgotten at the next wake: nothing is held back by that. What wakes it
           // may be nothing that its dialect shows.
-          const left = sentAt + heartbeatMs - Date.now();
+          // And the time may have been set back.
+          const left = Math.min(sentAt + heartbeatMs - Date.now(), heartbeatMs);
           const moved = left > 0 && (await within(log.changed(), left));
           if (moved || !open) continue;
           controller.enqueue(withPrefix(dialect.heartbeat));

@@ -95,6 +95,15 @@ test("R-PROV-2 no more than a mebibyte gathers, also when the timer is late", ()
   expect(faults).toEqual([]);
 });
 
+test("R-PROV-2 nothing is held longer when the time is set back", () => {
+  const { add, taken } = gathering();
+  add("a");
+  vi.setSystemTime(Date.now() - 3_600_000);
+  add("b");
+  vi.advanceTimersByTime(4);
+  expect(taken).toEqual(["a", "b"]);
+});
+
 test("R-PROV-2 what has gathered is handed on when it is asked for, or dropped", () => {
   const { add, taken, batch } = gathering();
   add("a");

@@ -180,4 +180,41 @@ describe("viewer", () => {
       },
     );
   }
+
+  it("R-READ-1 a reader is woken as soon when the time is set back", async () => {
+    vi.useFakeTimers();
+    try {
+      const log = runLog(
+        memoryStore(),
+        {
+          confirm: async () => undefined,
+          milestone: () => undefined,
+          beforeEnd: async () => undefined,
+          keepsRequest: () => false,
+          onFailure: (error) => {
+            throw error;
+          },
+        },
+        { durableTo: -1, reservedTo: 15 },
+        { strict: false, flushMs: 300, reserveEvents: 16, sealed: false },
+      );
+      let woken = 0;
+      const reading = (async () => {
+        for (let read = -1; read < 1; read = log.visibleTo) {
+          await log.changed();
+          woken++;
+        }
+      })();
+      log.append([eventAt(0, "delta")]);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(woken).toBe(1);
+      vi.setSystemTime(Date.now() - 3_600_000);
+      log.append([eventAt(1, "delta")]);
+      await vi.advanceTimersByTimeAsync(50);
+      expect(woken).toBe(2);
+      await reading;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

@@ -268,4 +268,26 @@ describe("while a run says nothing that the dialect shows", () => {
     expect(seen.at(-1)).toContain("data: [DONE]");
     expect(seen).not.toContain("");
   });
+
+  test("R-READ-8 heartbeats go on when the time is set back", async () => {
+    vi.useFakeTimers();
+    let wake = Promise.withResolvers<void>();
+    const log: RunLog = { ...finished([]), sealed: false, changed: () => wake.promise };
+    const seen: string[] = [];
+    const decoder = new TextDecoder();
+    const over = new AbortController();
+    const reading = open(log, svedaSse, -1, 1000).pipeTo(
+      new WritableStream({ write: (piece) => void seen.push(decoder.decode(piece)) }),
+      { signal: over.signal },
+    );
+    await vi.advanceTimersByTimeAsync(1500);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    // By something that this dialect does not show.
+    wake.resolve();
+    wake = Promise.withResolvers<void>();
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(seen.join("")).toBe(svedaSse.preamble + svedaSse.heartbeat.repeat(3));
+    over.abort();
+    await expect(reading).rejects.toThrow("aborted");
+  });
 });
