@@ -1,13 +1,11 @@
 // The clocks of one attempt (milliseconds): headers, first output, idle, progress, and a floor on bytes per second. One timer serves them all.
 import type { AttemptClocks } from "../schemas/plan.ts";
-import type { Timer } from "./within.ts";
+import { OFF_MS, type Timer } from "./within.ts";
 
 export type ClockFailure = "timeout_headers" | "timeout_ttft" | "timeout_idle" | "timeout_progress";
 
 /** Window over which `minBytesPerSecond` is averaged. */
 const FLOOR_WINDOW_MS = 30_000;
-/** How far a timer may be off: by more the process has stood still, or the time was set. Then as long is waited for what came meanwhile. */
-const OFF_MS = 250;
 
 export interface AttemptClock {
   headers(): void;

@@ -64,17 +64,19 @@ export function startAttempt(options: AttemptOptions): Attempt {
   };
   const fail = (failure: Failure): void => end([{ type: "verdict", verdict: "failed", failure }]);
 
-  const clock = attemptClock(planned.clocks, now, (failureClass, floor) => {
-    batch.flush();
-    // A refusal that stalls is still the refusal that its status says.
-    fail(
-      refusal?.() ?? {
-        failureClass,
-        message: clockMessages[failureClass] ?? "",
-        ...(floor !== undefined && { floor }),
-      },
-    );
-  });
+  const clock = attemptClock(planned.clocks, now, (failureClass, floor) =>
+    guarded(() => {
+      batch.flush();
+      // A refusal that stalls is still the refusal that its status says.
+      fail(
+        refusal?.() ?? {
+          failureClass,
+          message: clockMessages[failureClass] ?? "",
+          ...(floor !== undefined && { floor }),
+        },
+      );
+    }),
+  );
 
   const deliver = (events: ProviderEvent[]): void => {
     if (ended || events.length === 0) return;
@@ -92,10 +94,11 @@ export function startAttempt(options: AttemptOptions): Attempt {
   const awaitUsage = (): void => {
     clock.stop();
     if (usageTimer !== undefined) clearTimeout(usageTimer);
-    usageTimer = setTimeout(() => {
+    const giveUp = (): void => {
       batch.flush();
       end(stage.end());
-    }, USAGE_WAIT_MS);
+    };
+    usageTimer = setTimeout(() => guarded(giveUp), USAGE_WAIT_MS);
   };
 
   const broken = (): void => {
@@ -107,6 +110,14 @@ export function startAttempt(options: AttemptOptions): Attempt {
   const bug = (error: unknown): void => {
     console.error(JSON.stringify({ type: "bug", name: error instanceof Error ? error.name : "unknown" }));
     fail({ failureClass: "unknown", message: "The server failed to read the provider's answer." });
+  };
+  /** Nobody else would notice: the run would go on waiting. */
+  const guarded = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      bug(error);
+    }
   };
   const count = (bytes: number): void => clock.bytes(bytes, now());
   const batch = pieceBatch(
@@ -174,13 +185,15 @@ export function startAttempt(options: AttemptOptions): Attempt {
   };
 
   const start = Promise.resolve().then(run);
-  start.catch((error: unknown) => {
-    // What had arrived before the break was sent, and counts.
-    batch.flush();
-    if (proven && !ended) end(stage.end());
-    else if (error instanceof BrokenBody) broken();
-    else bug(error);
-  });
+  start.catch((error: unknown) =>
+    guarded(() => {
+      // What had arrived before the break was sent, and counts.
+      batch.flush();
+      if (proven && !ended) end(stage.end());
+      else if (error instanceof BrokenBody) broken();
+      else bug(error);
+    }),
+  );
 
   return {
     abort: () => end([{ type: "verdict", verdict: "aborted" }]),

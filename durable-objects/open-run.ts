@@ -256,8 +256,12 @@ export function openRun({ ctx, env, store, row, marks, newest = [], ...options }
     },
     attach: (query, base) => readers.attach(query, base),
     async outcome(waitMs) {
-      const deadline = Date.now() + waitMs;
-      while (!log.sealed && Date.now() < deadline) await within(log.changed(), deadline - Date.now());
+      // By the time that passes, also when the time is set back.
+      for (let left = waitMs; !log.sealed && left > 0;) {
+        const at = Date.now();
+        if (!(await within(log.changed(), left))) break;
+        left -= Math.max(0, Date.now() - at);
+      }
       // From storage: the terminal outlives the log of a swept run.
       const page = row.terminal === undefined || !log.sealed ? undefined : store.read(row.terminal - 1);
       const terminal = page !== undefined && "entries" in page ? page.entries[0] : undefined;

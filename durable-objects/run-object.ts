@@ -20,7 +20,7 @@ import { handleOf } from "./run-view.ts";
 import { entryOf } from "./segment-codec.ts";
 import { equip } from "./server-tools.ts";
 import { threadBase } from "./thread-base.ts";
-import { within } from "./within.ts";
+import { hearFirst, within } from "./within.ts";
 
 /** How long a recovered run waits before it goes on: the call that woke it may be a cancel, and that comes first. */
 const RESUME_WAIT_MS = 20;
@@ -181,8 +181,10 @@ export class RunObject extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     const run = this.#run;
     if (run === undefined) return;
-    const now = Date.now();
     const { row } = run;
+    if (row.sealedAt === undefined) await hearFirst(run.lostAt);
+    if (this.#run !== run) return;
+    const now = Date.now();
     if (row.sealedAt === undefined) {
       if (now >= row.startedAt + row.plan.totalMs) return this.#end(run, { type: "deadline", at: now });
       if (run.lostAt !== undefined && now >= run.lostAt) return this.#end(run, { type: "producer_lost", at: now });

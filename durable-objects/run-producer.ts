@@ -8,7 +8,7 @@ import { judgeBatch } from "../src/thread/producer.ts";
 import { asRecord, parseJson } from "../src/wire/json.ts";
 import type { RunLog } from "./run-log.ts";
 import type { ProducerPlace, RunRow } from "./run-row.ts";
-import type { Timer } from "./within.ts";
+import { OFF_MS, type Timer } from "./within.ts";
 
 export interface RunProducer {
   take(batch: PushBatch): Promise<PushAnswer>;
@@ -49,10 +49,16 @@ export function runProducer({ row, log, state, apply }: RunProducerOptions): Run
     if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
     if (state().phase === "sealed") return;
-    timer = setTimeout(
-      () => apply({ type: "producer_lost", at: Date.now() }),
-      Math.max(WAKE_MS, heardAt + leaseMs - Date.now()),
-    );
+    const now = Date.now();
+    const wait = Math.max(WAKE_MS, heardAt + leaseMs - now);
+    timer = setTimeout(() => fire(now + wait), wait);
+  }
+
+  function fire(dueAt: number): void {
+    const now = Date.now();
+    if (Math.abs(now - dueAt) <= OFF_MS) return apply({ type: "producer_lost", at: now });
+    heardAt = now + OFF_MS - leaseMs;
+    arm();
   }
 
   /** The sequence in the log of the producer's event of this number: of an older one it is counted in the log. */

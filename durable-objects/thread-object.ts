@@ -58,7 +58,7 @@ import { threadRows } from "./thread-rows.ts";
 import { threadRunStore } from "./thread-run-store.ts";
 import { threadState } from "./thread-state.ts";
 import { threadStore } from "./thread-store.ts";
-import { within } from "./within.ts";
+import { hearFirst, within } from "./within.ts";
 
 /** How long the tenant's index may hold up an answer, so that a search after it finds what was changed. */
 const REPORT_WAIT_MS = 1000;
@@ -110,7 +110,7 @@ export class ThreadObject extends DurableObject<Env> {
     { due: (now) => this.#report.due(now), wake: () => this.#report.tell() },
     { due: () => this.#forgotten.due(), wake: () => this.#forgotten.forget() },
     { due: () => this.#startingUntil(), wake: () => this.#verify() },
-    { due: () => this.#ingest.due(), wake: async () => this.#ingest.expire(Date.now()) },
+    { due: () => this.#ingest.due(), wake: () => this.#expire() },
   ]);
 
   /** The thread, made when it is not there; one that is stays as it is. */
@@ -371,6 +371,11 @@ export class ThreadObject extends DurableObject<Env> {
   /** There is no room for this. */
   #isFull(incoming: unknown, maxThreadBytes: number): boolean {
     return this.#store.size() + utf8Length(jsonText(incoming) ?? "") > maxThreadBytes;
+  }
+
+  async #expire(): Promise<void> {
+    await hearFirst(this.#ingest.due());
+    this.#ingest.expire(Date.now());
   }
 
   #isLive(runId: string): boolean {

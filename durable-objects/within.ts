@@ -29,5 +29,16 @@ export async function answersWithin(answer: Promise<unknown>, ms: number): Promi
   }
 }
 
+/**
+ * By more than this a timer is off only when the process stood still, or the time was set: whoever seems to have been silent is
+ * heard first, and has as long for it. Milliseconds.
+ */
+export const OFF_MS = 250;
+
+/** An alarm may be late, too: whoever counts as lost since then has a moment for what was sent meanwhile. */
+export async function hearFirst(lostAt: number | undefined): Promise<void> {
+  if (lostAt !== undefined && Date.now() >= lostAt) await pause(OFF_MS);
+}
+
 /** What `setTimeout` gives, under whichever runtime's types. */
 export type Timer = ReturnType<typeof setTimeout>;

@@ -11,7 +11,12 @@ import type { Holdfast, HoldfastOptions } from "./holdfast-server.ts";
 
 const READY_MS = 30_000;
 
-export async function startBare(options: HoldfastOptions = {}): Promise<Holdfast> {
+export interface Bare extends Holdfast {
+  /** The process stands still for so many milliseconds, as on a machine that sleeps; its sockets stay. */
+  freeze(ms: number): Promise<void>;
+}
+
+export async function startBare(options: HoldfastOptions = {}): Promise<Bare> {
   const port = await freePort();
   const folder = mkdtempSync(path.join(tmpdir(), "holdfast-bare-"));
   const vars = { ...options.vars, ...(options.config !== undefined && { CONFIG: JSON.stringify(options.config) }) };
@@ -64,6 +69,13 @@ export async function startBare(options: HoldfastOptions = {}): Promise<Holdfast
     log: () => printed,
     kill,
     start,
+    async freeze(ms) {
+      const pid = child?.pid;
+      if (pid === undefined) throw new Error("nothing runs that could stand still");
+      process.kill(-pid, "SIGSTOP");
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      process.kill(-pid, "SIGCONT");
+    },
     async stop() {
       await kill();
       rmSync(folder, { recursive: true, force: true });

@@ -85,6 +85,21 @@ test.each([0, 1, 2])(
   },
 );
 
+test("R-PROV-33 so is a reader that throws at the end", async () => {
+  const throwing: Partial<Adapter> = {
+    reader(limits) {
+      const stage = openAiChat.reader(limits);
+      const end = (): never => {
+        throw new RangeError(SECRET);
+      };
+      return { ...stage, end };
+    },
+  };
+  const cut = await attempt({ ...throwing, respond: () => new Response(bodyOf(events.slice(0, 2))) });
+  expect(cut.at(-1)).toMatchObject(failedAs("unknown"));
+  expect(lines).toEqual(['{"type":"bug","name":"RangeError"}']);
+});
+
 test("R-PROV-33 so is a request that cannot be made", async () => {
   const seen = await attempt({
     request() {
