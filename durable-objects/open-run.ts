@@ -153,7 +153,9 @@ export function openRun({ ctx, env, store, row, marks, newest = [], ...options }
    */
   async function beforeEnd({ at, payload, sequence }: Extract<LogEvent, { type: "terminal" }>): Promise<void> {
     await pass("ending", ctx);
-    const [released, ...told] = await Promise.all([tenant.release(), chat.tell(state), thread.tell(sequence)]);
+    // The slot first: whoever hears of the end from the chat or the thread may start the next run at once.
+    const released = await tenant.release();
+    const told = await Promise.all([chat.tell(state), thread.tell(sequence)]);
     if (released && told.every(Boolean)) await store.setAlarm(at + limits.retentionEventsMs);
     await pass("released", ctx);
     row.status = payload.outcome;

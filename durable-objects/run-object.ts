@@ -224,7 +224,8 @@ export class RunObject extends DurableObject<Env> {
     const alarm = await ctx.storage.getAlarm();
     const run = openRun({ ctx, env, store: this.#store, row, state, marks, request: undefined });
     if (alarm === null || !retentionTimes(row).includes(alarm)) {
-      await Promise.all([releaseSlot(env, row), run.tellEnd()]);
+      await releaseSlot(env, row);
+      await run.tellEnd();
     }
     this.#run = run;
   }

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { takeGate } from "../../durable-objects/gate.ts";
 import { runLogStore } from "../../durable-objects/run-log-store.ts";
 import { threadRecords } from "../../durable-objects/thread-records.ts";
+import { pause } from "../../durable-objects/within.ts";
 import type { RunPlan } from "../../schemas/plan.ts";
 import type {
   RecordDraft,
@@ -111,11 +112,11 @@ const delivered = ({ run }: ThreadRun) =>
     return { ...row, alarmIn: alarm - Date.now(), events };
   });
 
-/** Nothing of the thread's is answered until `let go` is called. */
-async function hold({ thread }: ThreadRun): Promise<() => Promise<void>> {
+/** Nothing of this object's is answered until `let go` is called. */
+async function hold(stub: DurableObjectStub): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
-  const holding = runInDurableObject(thread(), (_, state) =>
+  const holding = runInDurableObject(stub, (_, state) =>
     state.blockConcurrencyWhile(() => {
       entered.resolve();
       return held.promise;
@@ -169,6 +170,30 @@ describe("the records of a run", () => {
       "run.terminal",
     ]);
     expect(await status(made)).toBe("idle");
+  });
+
+  it("R-START-11 R-THR-34 hold its end only when its slot is free: what begins on that finds a place", async () => {
+    const made = await threadRun();
+    let ending = false;
+    let held = false;
+    takeGate(async (at) => {
+      if (at !== "ending") return;
+      ending = true;
+      // Looked for: a promise that is resolved outside of the object goes on only when the object is called.
+      while (!held) await pause(1);
+    });
+    await made.start();
+    await expect.poll(() => ending).toBe(true);
+    const letGo = await hold(env.TENANT.getByName("local"));
+    held = true;
+    // Time enough for the thread to hear of the end, far less than the tenant is waited for.
+    for (let looks = 0; looks < 10; looks++) {
+      await pause(20);
+      expect(await runView(made)).toMatchObject({ status: "running" });
+    }
+    await letGo();
+    expect(await made.run().outcome(20_000)).toBeInstanceOf(Response);
+    await expectWhole(made);
   });
 
   it("R-THR-34 are told while the run goes on, as far as steps and tools have come", async () => {
@@ -239,7 +264,7 @@ describe("the records of a run", () => {
       chain: [quickTarget()],
       limits: { ...limits, retentionEventsMs: 500, retentionOutcomeMs: 1000 },
     });
-    const letGo = await hold(made);
+    const letGo = await hold(made.thread());
     const before = Date.now();
     await made.start();
     expect(await made.run().outcome(20_000)).toBeInstanceOf(Response);
