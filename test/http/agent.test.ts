@@ -135,14 +135,17 @@ test("R-STEP-3 calls run at the same time, and the model gets their results in t
       says("Both."),
     ),
   );
-  // Each answers only when the other was asked.
-  provider.on(toolPath("clock"), [{ step: "gate", name: "stock asked" }, ...gives("clock")]);
-  provider.on(toolPath("stock"), () => {
-    provider.open("stock asked");
-    return gives("stock");
+  // Each answers only when the other was asked, and the first one only once the run has the other's result.
+  provider.on(toolPath("clock"), () => {
+    provider.open("clock asked");
+    return [{ step: "gate", name: "stock told" }, ...gives("clock")];
   });
-  const { outcome, events } = await play(runs, {});
-  expect(outcome).toMatchObject({ finalText: "Both." });
+  provider.on(toolPath("stock"), [{ step: "gate", name: "clock asked" }, ...gives("stock")]);
+  const reader = await follow(runs, { body: startBody({ serverTools: ["*"] }) });
+  await reader.until(({ type }) => type === "tool_result");
+  provider.open("stock told");
+  const events = await reader.rest();
+  expect(events.at(-1)?.payload).toMatchObject({ finalText: "Both." });
   expect(payloads(events, "tool_result").map(({ toolCallId }) => toolCallId)).toEqual(["b", "a"]);
   expect(sentMessages(provider, 1).slice(2)).toEqual([
     { role: "tool", tool_call_id: "a", content: "clock" },
@@ -337,6 +340,8 @@ test("R-START-7 a continuation is held to maxPromptBytes with what it brings, an
     details: { code: "too_large", validationIssues: [{ path: "/toolResults", keyword: "maxBytes" }] },
   });
   expect((await goOn(runId, "yes")).status).toBe(202);
+  // The model has been called for it when the next test begins.
+  await provider.waitForCall(MODEL, 2);
 });
 
 test("R-STEP-9 what fills the context is what the model has read, also from a cache whose tokens are reported apart", async () => {

@@ -9,6 +9,7 @@ import { kebabLines, kindsOf, type KebabLine } from "../support/kebab-lines.ts";
 import { publishedFault } from "../support/kebab-schemas.ts";
 import { openAiDelta, OPENAI_STREAM_TYPE } from "../support/provider-bytes/openai-chat.ts";
 import { streamScript } from "../support/provider-bytes/scripts.ts";
+import { follow, isDelta } from "../support/run-reader.ts";
 import { answer, MAIN, newName, until } from "./house.ts";
 
 const KEYS = [randomUUID(), randomUUID()];
@@ -197,9 +198,9 @@ test("R-KB-71 every question counts: one that is refused, fails or is cancelled,
   const open = await send(COSTS, { conversation });
   const runId = open.headers.get("x-run-id") ?? "";
   const streamed = open.text();
-  const isSaid = async (): Promise<boolean> =>
-    ((await (await native(`/v1/runs/${runId}/events?from=snapshot`)).body?.getReader().read())?.value?.length ?? 0) > 0;
-  await until(isSaid, "the model's first words");
+  const watching = await follow(`${kebab.server.origin}/v1/runs/${runId}/events`, { headers: bearer(0) });
+  await watching.until(isDelta("Nine "));
+  watching.leave();
   expect((await kebab.call("POST", `/runs/${runId}/cancel`, undefined, bearer(0))).body).toMatchObject({
     answer: "Nine ",
     refusal_reason: "llm_stream_aborted",
@@ -345,9 +346,10 @@ test("R-KB-71 R-KB-73 after a crash the conversation goes on with what was said"
   await provider.waitForCall(MAIN, 2);
   const cut = silent.text().catch(() => "");
   await kebab.server.kill();
+  // The run may go on as soon as the server is there.
+  provider.on(MAIN, answer(["Two days [#2]."]));
   await kebab.server.start();
   await cut;
-  provider.on(MAIN, answer(["Two days [#2]."]));
   const lines = kebabLines(await (await native(`/kebab/runs/${runId}`)).text());
   expect(kindsOf(lines)).toEqual(["retrieval_done", "token", "final", "answer.v1"]);
   expect(lines.at(-1)).toMatchObject({ conversation_id: conversation, turn_index: 1, grounded: true });
