@@ -93,8 +93,11 @@ test("R-READ-11 a run goes on when its only reader leaves, far beyond the grace"
   const reader = await follow(runs(), { body: startBody({ targets: ["openai-a"] }) });
   const call = await provider.waitForCall(path);
   await reader.until(isDelta("a"));
+  const left = performance.now();
   reader.leave();
-  expect(await call.answered).toBe("played");
+  // Whether the server is still there for the last bytes of the framing, once it has seen `[DONE]`, is open.
+  expect(await call.answered).toMatch(/^(played|cut)$/);
+  expect(performance.now() - left).toBeGreaterThanOrEqual(GRACE_MS);
   const outcome = await fetch(`${runs()}/${reader.runId}/outcome?wait=5`);
   expect(await outcome.json()).toMatchObject({ outcome: "completed", finalText: "abcd" });
 });

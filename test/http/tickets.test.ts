@@ -178,7 +178,7 @@ test("R-TICKET-2 another tenant's ticket for the same name opens that tenant's r
 test("R-TICKET-2 R-TICKET-3 a ticket is used until it expires, then it is 401; a stream that is open stays", async () => {
   house.provider.on(MAIN, answer(["one", "two"], { gateBefore: { index: 2, name: "rest" } }));
   const { runId } = await handleOf(await post(runs, startBody(), bearer(KEY)));
-  const { url, expiresAt } = await ticketFor(runId, ["read"], { expiresIn: 1 });
+  const { url, expiresAt } = await ticketFor(runId, ["read"], { expiresIn: 3 });
   const [path = ""] = url.split(house.origin).slice(1);
   const reader = fetch(url);
   const again = await exchange(house.server.port, path, { cutWhen: (text) => text.includes('"one"') });
