@@ -1,6 +1,6 @@
 // The whole product as a user runs it: `wrangler dev` in a process group of its own, that tests can stop, kill and start again on the same port and storage.
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { freePort } from "./free-port.ts";
@@ -30,7 +30,11 @@ export interface Holdfast {
 
 export async function startHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
   const port = await freePort();
-  const storage = mkdtempSync(path.join(tmpdir(), "holdfast-test-"));
+  const folder = mkdtempSync(path.join(tmpdir(), "holdfast-test-"));
+  const storage = path.join(folder, "storage");
+  // What a killed server leaves there goes with the rest.
+  const temporary = path.join(folder, "temporary");
+  mkdirSync(temporary);
   const vars = { ...options.vars, ...(options.config !== undefined && { CONFIG: JSON.stringify(options.config) }) };
   let printed = "";
   let child: ChildProcess | undefined;
@@ -45,6 +49,7 @@ export async function startHoldfast(options: HoldfastOptions = {}): Promise<Hold
       env: {
         ...process.env,
         PATH: `${path.join(root, "node_modules/.bin")}${path.delimiter}${process.env["PATH"] ?? ""}`,
+        TMPDIR: temporary,
         WRANGLER_SEND_METRICS: "false",
         // Its traces of every call cost more than a short run, and no test reads them.
         X_LOCAL_OBSERVABILITY: "false",
@@ -87,7 +92,7 @@ export async function startHoldfast(options: HoldfastOptions = {}): Promise<Hold
     start,
     async stop() {
       await kill();
-      rmSync(storage, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
