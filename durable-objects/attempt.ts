@@ -7,6 +7,7 @@ import { unknownParameters } from "../src/providers/conversation.ts";
 import { stampEchoes } from "../src/providers/echo.ts";
 import type { Adapter, AdapterRequest, Bindings } from "../src/providers/provider.ts";
 import { isOutput } from "../src/providers/until-verdict.ts";
+import { faultLine } from "../src/wire/fault-line.ts";
 import { attemptClock } from "./attempt-clock.ts";
 import { bodyReader, BrokenBody, type BodyReader } from "./body-reader.ts";
 import { pieceBatch } from "./piece-batch.ts";
@@ -108,7 +109,7 @@ export function startAttempt(options: AttemptOptions): Attempt {
   };
   /** What our own code throws is no word of the provider's, and says nothing to a client. */
   const bug = (error: unknown): void => {
-    console.error(JSON.stringify({ type: "bug", name: error instanceof Error ? error.name : "unknown" }));
+    console.error(faultLine("bug", error));
     fail({ failureClass: "unknown", message: "The server failed to read the provider's answer." });
   };
   /** Nobody else would notice: the run would go on waiting. */

@@ -14,6 +14,7 @@ import type {
   SearchAsk,
 } from "../schemas/collection.ts";
 import type { EmbedPlan } from "../schemas/embedding.ts";
+import { faultLine } from "../src/wire/fault-line.ts";
 import { collectionEmbedding } from "./collection-embedding.ts";
 import { collectionIngest } from "./collection-ingest.ts";
 import { searchCollection } from "./collection-search.ts";
@@ -45,7 +46,8 @@ export class CollectionObject extends DurableObject<Env> {
 
   /** Begins an ingest that is a run: the run is told all that comes of it. */
   ingest(run: IngestRun, documents: NewDocument[], embed?: EmbedPlan): void {
-    this.ctx.waitUntil(this.#jobs.carryOut(run, documents, embed).catch((error: unknown) => console.error(error)));
+    const carried = this.#jobs.carryOut(run, documents, embed);
+    this.ctx.waitUntil(carried.catch((error: unknown) => console.error(faultLine("bug", error))));
   }
 
   /** The run is to end otherwise. Once `stopped`, nothing of the ingest will ever be kept; where it is `kept`, the run was told. */

@@ -1,6 +1,6 @@
 // The console's page, scripts and styles, as `npm run build:console` has built them. Public, and the same for everybody.
 import built from "../../dist/console.json";
-import { problemResponse, unchanged } from "./problem.ts";
+import { unchanged, wrongMethod } from "./problem.ts";
 
 interface ConsoleFile {
   type: string;
@@ -25,10 +25,7 @@ const FIXED = {
 export function consoleFile({ method, headers }: Request, pathname: string): Response | undefined {
   const file = files.get(pathname === "/" ? PAGE : pathname);
   if (file === undefined || method === "OPTIONS") return undefined;
-  if (method !== "GET" && method !== "HEAD") {
-    const allow = "GET, HEAD";
-    return problemResponse({ code: "method_not_allowed", message: `This path takes ${allow}.` }, { allow });
-  }
+  if (method !== "GET" && method !== "HEAD") return wrongMethod("GET, HEAD");
   const { type, etag, text } = file;
   if (isHeld(headers.get("if-none-match"), etag)) return unchanged({ ...FIXED, etag });
   return new Response(method === "HEAD" ? null : text, { headers: { ...FIXED, "content-type": type, etag } });

@@ -92,6 +92,10 @@ export function problemResponse(problem: Problem, headers: Record<string, string
   });
 }
 
+/** A known path with another method. `allow`: what it takes, with commas between. */
+export const wrongMethod = (allow: string): Response =>
+  problemResponse({ code: "method_not_allowed", message: `This path takes ${allow}.` }, { allow });
+
 /** The answer to who has it already. */
 export const unchanged = (headers: Record<string, string>): Response => new Response(null, { status: 304, headers });
 

@@ -11,7 +11,7 @@ import { jsonSchema, openApi, routeList, schemaNames } from "./describe.ts";
 import { decodedParameter } from "./parameter.ts";
 import { faultProblem } from "./fault.ts";
 import { deletesAbove, matched } from "./match.ts";
-import { problemResponse, type Problem } from "./problem.ts";
+import { problemResponse, wrongMethod, type Problem } from "./problem.ts";
 import { pushEvents } from "./push-events.ts";
 import {
   cancelRun,
@@ -89,8 +89,7 @@ function dispatch(methods: Methods, context: Context): Response | Promise<Respon
   const { method } = context.request;
   const handler = method === "GET" || method === "POST" || method === "DELETE" ? methods[method] : undefined;
   if (handler !== undefined) return handler(context);
-  const allow = Object.keys(methods).join(", ");
-  return problemResponse({ code: "method_not_allowed", message: `This path takes ${allow}.` }, { allow });
+  return wrongMethod(Object.keys(methods).join(", "));
 }
 
 async function listRoutes({ request, env, config }: Context): Promise<Response> {
